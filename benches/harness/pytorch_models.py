@@ -99,6 +99,7 @@ def prefill(name, batch, prompt):
             with torch.inference_mode():
                 cache.reset()
                 forward(prompts, past_key_values=cache, use_cache=True, logits_to_keep=1, cache_position=place)
+                torch.cuda.synchronize()
 
         work()
         work()

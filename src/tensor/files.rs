@@ -25,7 +25,35 @@ const UPLOADED_CHUNK: usize = 32 << 20;
 /// Bytes of a mapped file that are copied to a device at a time: each copy starts threads, which take a page fault for each page.
 const MAPPED_CHUNK: usize = 256 << 20;
 /// Chunks that are copied at a time.
-const AHEAD: usize = 2;
+const AHEAD: usize = 3;
+
+/// The copies to a device that are on their way. Tensors that share it are read while the ones before them are copied, in a bounded amount of
+/// page-locked memory.
+#[derive(Default)]
+pub(crate) struct Uploads(VecDeque<Transfer<u8>>);
+
+impl Uploads {
+    /// Returns page-locked memory, after a wait for the oldest copy if as many are on their way as may be.
+    fn memory(&mut self, device: &crate::driver::Device, length: usize) -> Result<PinnedBuffer<u8>> {
+        let known = match self.0.len() {
+            AHEAD => self.0.pop_front().map(Transfer::wait).transpose()?,
+            _ => None,
+        };
+        match known.filter(|known| known.len() == length) {
+            Some(known) => Ok(known),
+            None => device.pinned(length),
+        }
+    }
+
+    /// Waits for all copies.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the copies.
+    pub fn finish(self) -> Result<()> {
+        self.0.into_iter().try_for_each(|transfer| transfer.wait().map(drop))
+    }
+}
 
 /// Reads the next bytes.
 type Read<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
@@ -201,13 +229,15 @@ impl Tensor {
         for name in &names {
             total += file.array(name)?.byte_count() as u64;
         }
-        let mut tensors = Vec::with_capacity(names.len());
+        let (mut tensors, mut uploads) = (Vec::with_capacity(names.len()), Uploads::default());
         for name in names {
             let mut report = |done: u64, _: u64| progress(before + done, total);
-            let tensor = Tensor::read_safetensors_tensor_with(&mut file, &name, device, &mut report)?;
+            let tensor =
+                Tensor::read_safetensors_tensor_through(&mut uploads, &mut file, &name, device, &mut report)?;
             before += (tensor.count() * tensor.dtype().size()) as u64;
             tensors.push((name, tensor));
         }
+        uploads.finish()?;
         Ok(tensors)
     }
 
@@ -237,9 +267,23 @@ impl Tensor {
         device: &Device,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Tensor> {
+        let mut uploads = Uploads::default();
+        let tensor = Tensor::read_safetensors_tensor_through(&mut uploads, file, name, device, progress)?;
+        uploads.finish()?;
+        Ok(tensor)
+    }
+
+    /// As [`read_safetensors_tensor_with`](Self::read_safetensors_tensor_with), without a wait for the copies to a device.
+    pub(crate) fn read_safetensors_tensor_through(
+        uploads: &mut Uploads,
+        file: &mut SafetensorsFile,
+        name: &str,
+        device: &Device,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Tensor> {
         let mut array = file.array(name)?;
         let reading = Reading::row_major(&array, device)?;
-        reading.fill(&mut |bytes| array.read_bytes(bytes), progress)
+        reading.fill_through(uploads, &mut |bytes| array.read_bytes(bytes), progress)
     }
 
     /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor), through the file's own pages, without a copy of
@@ -404,7 +448,20 @@ impl Reading {
         self.finish()
     }
 
-    fn fill(mut self, read: Read<'_>, progress: Progress<'_>) -> Result<Tensor> {
+    fn fill(self, read: Read<'_>, progress: Progress<'_>) -> Result<Tensor> {
+        let mut uploads = Uploads::default();
+        let tensor = self.fill_through(&mut uploads, read, progress)?;
+        uploads.finish()?;
+        Ok(tensor)
+    }
+
+    /// As [`fill`](Self::fill), without a wait for the copies to a device.
+    fn fill_through(
+        mut self,
+        uploads: &mut Uploads,
+        read: Read<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Tensor> {
         match self.output.memory_mut() {
             MemoryMut::Host(memory) => {
                 let (total, mut done) = (memory.len() as u64, 0);
@@ -414,7 +471,7 @@ impl Reading {
                     progress(done, total);
                 }
             }
-            MemoryMut::Cuda(buffer) => upload(buffer, read, progress)?,
+            MemoryMut::Cuda(buffer) => upload(buffer, read, progress, uploads)?,
         }
         // Of no elements, there still is an end to be looked at.
         read(&mut [])?;
@@ -432,25 +489,22 @@ impl Reading {
 }
 
 /// Reads chunks into page-locked memory while earlier ones are copied.
-fn upload(buffer: &mut DeviceBuffer<u8>, read: Read<'_>, progress: Progress<'_>) -> Result<()> {
+fn upload(
+    buffer: &mut DeviceBuffer<u8>,
+    read: Read<'_>,
+    progress: Progress<'_>,
+    uploads: &mut Uploads,
+) -> Result<()> {
     let device = buffer.device();
     let stream = stream(&Device::from(device))?;
     let total = buffer.len();
-    let mut on_their_way: VecDeque<Transfer<u8>> = VecDeque::with_capacity(AHEAD);
     for done in (0..total).step_by(UPLOADED_CHUNK) {
         let length = UPLOADED_CHUNK.min(total - done);
-        let known: Option<PinnedBuffer<u8>> = match on_their_way.len() {
-            AHEAD => on_their_way.pop_front().map(Transfer::wait).transpose()?,
-            _ => None,
-        };
-        let mut chunk = match known.filter(|known| known.len() == length) {
-            Some(known) => known,
-            None => device.pinned(length)?,
-        };
+        let mut chunk = uploads.memory(&device, length)?;
         read(&mut chunk)?;
         let mut part = buffer.slice_mut(done..done + length)?;
-        on_their_way.push_back(stream.upload_async(chunk, &mut part).map_err(Error::from)?);
+        uploads.0.push_back(stream.upload_async(chunk, &mut part).map_err(Error::from)?);
         progress((done + length) as u64, total as u64);
     }
-    on_their_way.into_iter().try_for_each(|transfer| transfer.wait().map(drop))
+    Ok(())
 }

@@ -158,6 +158,8 @@ pub(crate) use device::{pop_stream, push_stream};
 pub use dynamic_fused::DynamicFused;
 pub use elementwise::apply;
 pub(crate) use evaluate::{broadcast, evaluate};
+#[cfg(feature = "nn")]
+pub(crate) use files::Uploads;
 pub use fused::{Fused, FusedOperands, fuse};
 pub(crate) use groups::GroupAxes;
 pub use host_memory::{HostMemoryStatistics, host_memory_statistics, set_host_allocator};

@@ -19,7 +19,7 @@ use selvedge::nn::{
     binary_cross_entropy, binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss,
     nll_loss, no_grad,
 };
-use selvedge::tensor::{Device, Generator, Tensor};
+use selvedge::tensor::{AttentionOptions, Device, Generator, SequenceLengths, Tensor};
 use selvedge::types::DType;
 
 use crate::support::compare::{Agreement, Case, assert_agree, check};
@@ -54,7 +54,8 @@ fn rows_of_products_and_sequences_have_the_same_bits_beside_any_others() -> Outc
         batch_invariance_cases::products(dtype, &sizes, &rows, &device)?;
     }
     batch_invariance_cases::products(DType::F32, &sizes[..3], &rows, &device)?;
-    batch_invariance_cases::layers(DType::BF16, &device)?;
+    batch_invariance_cases::layers(DType::BF16, [64, 400], &device)?;
+    attention_of_a_sequence_beside_others(&device)?;
     let gpt2 = r#"{"model_type": "gpt2", "vocab_size": 1001, "n_positions": 512, "n_embd": 256, "n_layer": 2, "n_head": 4,
         "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}"#;
     let mistral = r#"{"model_type": "mistral", "vocab_size": 1000, "hidden_size": 512, "intermediate_size": 768, "num_hidden_layers": 2,
@@ -63,6 +64,23 @@ fn rows_of_products_and_sequences_have_the_same_bits_beside_any_others() -> Outc
     for (config, dtype) in [(gpt2, DType::BF16), (gpt2, DType::F16), (mistral, DType::BF16)] {
         batch_invariance_cases::logits(config, dtype, 400, &device)?;
     }
+    Ok(())
+}
+
+/// Compares the attention of a sequence in a batch with that of the sequence alone.
+fn attention_of_a_sequence_beside_others(device: &Device) -> Outcome {
+    let heads = Generator::new(5).randn(&[64, 4, 400, 64], DType::BF16, device)?;
+    let attention = |x: &Tensor, counts: Vec<i64>| {
+        let counts = Tensor::from_vec(counts.clone(), &[counts.len()], device)?;
+        let lengths = SequenceLengths::Padded { queries: Some(counts.clone()), keys: Some(counts) };
+        let options =
+            AttentionOptions { is_causal: true, lengths: Some(lengths), ..AttentionOptions::default() };
+        x.scaled_dot_product_attention(x, x, &options)
+    };
+    let all = attention(&heads, (192..256).collect())?;
+    let all = all.narrow(0, 5, 1)?.narrow(2, 0, 197)?.contiguous()?;
+    let alone = attention(&heads.narrow(0, 5, 1)?.narrow(2, 0, 197)?, vec![197])?;
+    assert!(all.to_bytes()? == alone.contiguous()?.to_bytes()?, "attention has other bits alone");
     Ok(())
 }
 

@@ -18,6 +18,7 @@ fn rows_of_products_have_the_same_bits_beside_any_others() -> Result<()> {
     for dtype in [DType::F32, DType::F64] {
         cases::products(dtype, &sizes, &rows, &Device::cpu())?;
     }
+    cases::layers(DType::F32, [7, 9], &Device::cpu())?;
     cases::products(DType::BF16, &sizes[..4], &rows, &Device::cpu())
 }
 
