@@ -65,6 +65,6 @@ fn batch_invariance_that_no_algorithm_has_is_an_error() -> Result<()> {
     let other = GenerationOptions::default();
     let error = DecoderGeneration::with_cache(&model, DecoderCache::batch_invariant(), &[1], &other);
     let error = error.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(error.contains("a cache that is batch-invariant, not one that is not"), "{error}");
+    assert!(error.contains("a cache that is batch-invariant; wanted one that is not"), "{error}");
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::nn::precision::{wide_dtype, widened};
-use crate::tensor::{CrossEntropyOptions, Fused, LossReduction, Matmul, Tensor};
+use crate::tensor::{CrossEntropyOptions, Device, Fused, LossReduction, Matmul, Padding, Tensor};
 use crate::types::DType;
 
 const OPERATION: &str = "linear_cross_entropy";
@@ -25,10 +25,30 @@ fn scaled(gradient: &Tensor, factor: &Tensor) -> Result<Tensor> {
     FUNCTION.get_or_init(product).run([gradient, factor])
 }
 
-/// Returns the rows of a chunk, whose logits take about the memory of all inputs.
-fn rows_of_chunk(rows: usize, features: usize, classes: usize) -> usize {
+/// The logits of a chunk on a device. Each chunk adds to the gradient of the weight, which is read and written again for it.
+const DEVICE_CHUNK: usize = 1 << 29;
+/// The multiple of classes, in 16 bits on a device, at which all rows of logits begin at multiples of 16 bytes and tiles of products end.
+const CLASS_MULTIPLE: usize = 64;
+
+/// Returns the rows of a chunk, whose logits take about the memory of all inputs, on a device more.
+fn rows_of_chunk(rows: usize, features: usize, classes: usize, device: &Device) -> usize {
     let chunks = classes.div_ceil(features.max(1)).max(1);
-    rows.div_ceil(chunks).next_power_of_two()
+    let rows = rows.div_ceil(chunks).next_power_of_two();
+    match device.is_cpu() {
+        true => rows,
+        false => rows.max((DEVICE_CHUNK / classes.max(1)).max(1).next_power_of_two()),
+    }
+}
+
+/// Returns a weight (features, classes) for products on a device: with columns of 0 behind the classes if their rows would begin anywhere.
+fn padded(weight: &Tensor) -> Result<Tensor> {
+    let classes = weight.shape()[1];
+    let padding = classes.next_multiple_of(CLASS_MULTIPLE) - classes;
+    if weight.device().is_cpu() || weight.dtype().size() != 2 || padding == 0 {
+        return Ok(weight.clone());
+    }
+    // Rows of a transposed weight are contiguous, so they are copied as they are.
+    weight.t()?.pad(&[(0, padding), (0, 0)], Padding::ZEROS)?.t()
 }
 
 /// Rows of inputs, a weight (features, classes), and a label for each row.
@@ -66,32 +86,36 @@ impl Operands<'_> {
         if wanted[0] {
             of_rows = Some(Tensor::zeros(&[count, features], dtype, &device)?);
         }
+        let weight = &padded(weight)?;
+        let columns = weight.shape()[1];
         if wanted[1] {
             // The sums of all chunks are rounded once.
-            of_weight = Some(Tensor::zeros(&[features, classes], wide, &device)?);
+            of_weight = Some(Tensor::zeros(&[features, columns], wide, &device)?);
         }
         let options = CrossEntropyOptions { reduction: LossReduction::None, ..self.options };
         // The gradient of an ignored label is 0, also times infinity.
         let scale = scale.map(|scale| self.is_counted()?.choose(&scale.cast(wide)?, 0.0)?.unsqueeze(1));
         let scale = scale.transpose()?;
-        let step = rows_of_chunk(count, features, classes);
+        let step = rows_of_chunk(count, features, classes, &device);
         for start in (0..count).step_by(step) {
             let length = step.min(count - start);
             let chunk = |x: &Tensor| x.narrow(0, start, length);
             let (x, labels) = (chunk(rows)?, chunk(labels)?);
-            let mut logits = Matmul::new().result(wide).of(&x, weight)?;
+            let mut logits = x.matmul(weight)?;
             let range = start as isize..(start + length) as isize;
             if !wanted.contains(&true) {
-                losses.slice_mut(0, range)?.assign(&logits.cross_entropy(&labels, options)?)?;
+                let of_chunk = logits.narrow(1, 0, classes)?.wide_cross_entropy(&labels, options)?;
+                losses.slice_mut(0, range)?.assign(&of_chunk)?;
                 continue;
             }
-            let of_chunk = logits.in_place().cross_entropy_with_gradient(&labels, options)?;
-            let mut gradient = logits;
+            // The logits behind the classes are 0, and stay 0 as gradients.
+            let mut of_classes = logits.slice_mut(1, 0..classes as isize)?;
+            let of_chunk = of_classes.wide_cross_entropy_with_gradient(&labels, options)?;
             losses.slice_mut(0, range.clone())?.assign(&of_chunk)?;
+            let mut gradient = logits;
             if let Some(scale) = &scale {
-                gradient = (&gradient * &chunk(scale)?)?;
+                gradient = (&gradient * &chunk(scale)?)?.cast(dtype)?;
             }
-            let gradient = gradient.cast(dtype)?;
             if let Some(of_rows) = &mut of_rows {
                 let target = of_rows.slice_mut(0, range)?;
                 Matmul::new().add_to(target, 0, &gradient, &weight.transpose(0, 1)?)?;
@@ -101,6 +125,7 @@ impl Operands<'_> {
                 Matmul::new().add_to(of_weight, beta, &x.transpose(0, 1)?, &gradient)?;
             }
         }
+        let of_weight = of_weight.map(|gradient| gradient.narrow(1, 0, classes)).transpose()?;
         Ok(Chunks { losses, of_rows, of_weight })
     }
 }
@@ -108,7 +133,7 @@ impl Operands<'_> {
 /// Returns [`cross_entropy`](crate::nn::cross_entropy) of the logits `input` W without holding them all: loss and gradients are
 /// computed for some rows at a time, whose logits take about the memory of `input`. `weight` has shape (features, classes),
 /// as that of [`Linear`](crate::nn::Linear), and the labels have the shape of `input` without its last axis. The loss of f16
-/// and bf16 is computed in f32, from logits that are not rounded, and is of f32.
+/// and bf16 is computed in f32, from logits of their dtype, and is of f32.
 ///
 /// With a loss for all rows and a gradient required, the call computes the gradients of `input` and `weight` too, and holds
 /// them until the backward.

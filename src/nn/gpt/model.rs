@@ -11,7 +11,7 @@ use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{
     Activation, Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu,
     GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, Silu,
-    TransformerBlock, Variable, WeightDistribution, cross_entropy,
+    TransformerBlock, Variable, WeightDistribution, cross_entropy, linear_cross_entropy,
 };
 use crate::tensor::{Device, Generator, Padding, Tensor};
 use crate::types::DType;
@@ -19,6 +19,8 @@ use crate::types::DType;
 const NAME: &str = "Gpt";
 /// The deviation of weights in a new model.
 const DEVIATION: f64 = 0.02;
+/// The vocabulary, in widths of the model, from which logits take so much more memory than their operands that a loss computes them in chunks.
+const LARGE_VOCABULARY: usize = 4;
 /// Added to a seed for draws of dropout.
 pub(in crate::nn) const DROPOUT: u64 = 1 << 32;
 /// The first part of the names that Hugging Face gives to all but the head.
@@ -160,13 +162,19 @@ impl Gpt {
         self.dropout.as_ref().map(Dropout::generator)
     }
 
-    /// Returns the mean cross-entropy of a batch in nats an id, in f32 for logits of bf16.
+    /// Returns the mean cross-entropy of a batch in nats an id, in f32 for logits of bf16. The logits of a large vocabulary are computed for some
+    /// rows at a time ([`linear_cross_entropy`]).
     ///
     /// # Errors
     ///
     /// As [`forward`](Module::forward) and [`cross_entropy`].
     pub fn loss(&self, batch: &Batch) -> Result<Variable> {
-        let logits = self.forward(&Variable::new(batch.inputs.clone()))?;
+        let x = self.hidden(&batch.inputs)?;
+        if self.config.vocab_size >= LARGE_VOCABULARY * self.config.width {
+            let head = in_compute_dtype(self.head(), self.config.compute_dtype)?;
+            return linear_cross_entropy(&x, &head.t()?, &batch.targets, CrossEntropyOptions::default());
+        }
+        let logits = self.logits(&x)?;
         let rows = logits.reshape(&[-1, self.config.vocab_size as isize])?;
         let rows = in_compute_dtype(&rows, Some(wide_dtype(rows.dtype())))?;
         cross_entropy(&rows, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
@@ -224,11 +232,25 @@ impl Gpt {
         self.dropout.as_ref().map_or_else(|| Ok(x.clone()), |dropout| dropout.forward(&x))
     }
 
+    /// Returns the normalised result of all blocks.
+    fn hidden(&self, ids: &Tensor) -> Result<Variable> {
+        self.check_ids(ids, 0)?;
+        let mut x = self.embed(ids, 0)?;
+        for block in &self.blocks {
+            x = block.forward(&x)?;
+        }
+        self.ln_f.forward(&x)
+    }
+
+    /// Returns the weight of the head, (vocabulary, width).
+    fn head(&self) -> &Variable {
+        self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight())
+    }
+
     /// Returns the product of the last axis and the head.
     fn logits(&self, x: &Variable) -> Result<Variable> {
         let GptConfig { vocab_size, vocab_multiple, compute_dtype, .. } = self.config;
-        let head = self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight());
-        let head = in_compute_dtype(head, compute_dtype)?;
+        let head = in_compute_dtype(self.head(), compute_dtype)?;
         let padding = vocab_size.next_multiple_of(vocab_multiple) - vocab_size;
         if padding == 0 {
             return linear(x, &head.t()?, None);
@@ -266,13 +288,7 @@ fn block(config: &GptConfig, initializer: &Initializer, generator: &Generator) -
 
 impl Module for Gpt {
     fn forward(&self, input: &Variable) -> Result<Variable> {
-        let ids = input.tensor();
-        self.check_ids(&ids, 0)?;
-        let mut x = self.embed(&ids, 0)?;
-        for block in &self.blocks {
-            x = block.forward(&x)?;
-        }
-        self.logits(&self.ln_f.forward(&x)?)
+        self.logits(&self.hidden(&input.tensor())?)
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {

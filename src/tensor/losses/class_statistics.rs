@@ -95,6 +95,6 @@ impl Tensor {
             [terms.loss(), largest, total]
         })?;
         let loss = self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?;
-        Ok((loss, ClassStatistics { labels, options, largest, total }))
+        Ok((loss.cast(self.dtype())?, ClassStatistics { labels, options, largest, total }))
     }
 }

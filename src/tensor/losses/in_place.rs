@@ -36,6 +36,16 @@ impl TensorMut<'_> {
         labels: &Tensor,
         options: CrossEntropyOptions,
     ) -> Result<Tensor> {
+        let dtype = self.dtype();
+        self.wide_cross_entropy_with_gradient(labels, options)?.cast(dtype)
+    }
+
+    /// As [`cross_entropy_with_gradient`](Self::cross_entropy_with_gradient), with the losses of 16-bit logits in f32.
+    pub(crate) fn wide_cross_entropy_with_gradient(
+        &mut self,
+        labels: &Tensor,
+        options: CrossEntropyOptions,
+    ) -> Result<Tensor> {
         // The elements are shared while this tensor lives, so it ends before the gradient is written.
         let (labels, scale) = {
             let logits = self.current();

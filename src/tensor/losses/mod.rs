@@ -176,6 +176,11 @@ impl Tensor {
     /// and a smoothing that is not from 0 to below 1, [`DTypeMismatch`](Error::DTypeMismatch) for labels other than integers and elements
     /// other than real floats.
     pub fn cross_entropy(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Tensor> {
+        self.wide_cross_entropy(labels, options)?.cast(self.dtype())
+    }
+
+    /// As [`cross_entropy`](Self::cross_entropy), with the losses of 16-bit logits in f32.
+    pub(crate) fn wide_cross_entropy(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Tensor> {
         let labels = self.class_labels(labels, options)?;
         let [losses] = self.class_program(&labels, options, 1.0.into(), |terms| [terms.loss()])?;
         self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)
@@ -197,7 +202,8 @@ impl Tensor {
         let scale = scale.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
         let [losses, gradient] =
             self.class_program(&labels, options, scale, |terms| [terms.loss(), terms.gradient()])?;
-        Ok((self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?, gradient))
+        let loss = self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?;
+        Ok((loss.cast(self.dtype())?, gradient))
     }
 
     /// Returns the gradient of [`cross_entropy`](Self::cross_entropy) with respect to this tensor, for the gradient of its
@@ -317,6 +323,7 @@ impl Tensor {
         })
     }
 
+    /// Returns the reduction of losses, in the dtype in which they are computed.
     pub(super) fn reduced_losses(
         &self,
         losses: Tensor,
@@ -324,13 +331,12 @@ impl Tensor {
         options: CrossEntropyOptions,
     ) -> Result<Tensor> {
         let losses = labels.is_counted.squeeze(labels.axis)?.choose(&losses, 0.0)?;
-        let result = match options.reduction {
-            LossReduction::None => losses,
-            LossReduction::Sum => losses.sum_all()?,
-            LossReduction::Mean => (&losses.sum_all()? / &labels.counted(losses.dtype())?)?,
-            LossReduction::BatchMean => (&losses.sum_all()? / labels.rows())?,
-        };
-        result.cast(self.dtype())
+        match options.reduction {
+            LossReduction::None => Ok(losses),
+            LossReduction::Sum => losses.sum_all(),
+            LossReduction::Mean => &losses.sum_all()? / &labels.counted(losses.dtype())?,
+            LossReduction::BatchMean => &losses.sum_all()? / labels.rows(),
+        }
     }
 }
 
