@@ -15,7 +15,7 @@ const LABELS: f64 = 450.0;
 const BARS: f64 = 370.0;
 const VALUES: f64 = 300.0;
 const WIDTH: f64 = LABELS + BARS + VALUES;
-const ROW: f64 = 16.0;
+const ROW: f64 = 14.0;
 const TOP: f64 = 62.0;
 const BOTTOM: f64 = 34.0;
 
@@ -69,6 +69,11 @@ const AREAS: &[Area] = &[
         "models",
         "Spiking networks, classifiers and training",
         &["burst", "burst_cpu", "classifier", "nn", "nn_steps", "nn_cpu"],
+    ),
+    (
+        "decoders",
+        "Published models",
+        &["decoding", "batch_invariance", "prefill", "decode_attention", "loading"],
     ),
     ("catalogue", "Functions of numerical models", &["catalogue"]),
     ("srt", "Golden-ratio operations", &["srt", "srt_products"]),
