@@ -27,7 +27,7 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another batch than the cache's.
+    /// As [`forward`](crate::nn::Module::forward); [`Error::InvalidArgument`] for another batch than the cache's.
     pub fn forward_cached(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Variable> {
         let &[batch, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
         self.forward_ragged(ids, &vec![length; batch], cache)
