@@ -120,22 +120,12 @@ public:
     template <class Model>
     static Optimizer adamw(const Module<Model> &model, double learning_rate, double weight_decay = 0.01)
     {
-        sv_optimizer_options options{};
-        options.kind = SV_OPTIMIZER_ADAMW;
-        options.learning_rate = learning_rate;
-        options.has_weight_decay = 1;
-        options.weight_decay = weight_decay;
-        return Optimizer(model, options);
+        return with_weight_decay(model, SV_OPTIMIZER_ADAMW, learning_rate, weight_decay);
     }
     template <class Model>
     static Optimizer lion(const Module<Model> &model, double learning_rate, double weight_decay = 0)
     {
-        sv_optimizer_options options{};
-        options.kind = SV_OPTIMIZER_LION;
-        options.learning_rate = learning_rate;
-        options.has_weight_decay = 1;
-        options.weight_decay = weight_decay;
-        return Optimizer(model, options);
+        return with_weight_decay(model, SV_OPTIMIZER_LION, learning_rate, weight_decay);
     }
     template <class Model>
     static Optimizer adafactor(const Module<Model> &model, sv_adafactor_options options)
@@ -168,6 +158,18 @@ public:
     /// Writes the learning rate and the states to a safetensors file.
     void save(const std::string &path) const { detail::call(sv_optimizer_save, handle(), path.c_str()); }
     void load(const std::string &path) const { detail::call(sv_optimizer_load, handle(), path.c_str()); }
+
+private:
+    template <class Model>
+    static Optimizer with_weight_decay(const Module<Model> &model, std::int32_t kind, double learning_rate, double weight_decay)
+    {
+        sv_optimizer_options options{};
+        options.kind = kind;
+        options.learning_rate = learning_rate;
+        options.has_weight_decay = 1;
+        options.weight_decay = weight_decay;
+        return Optimizer(model, options);
+    }
 };
 
 /// The learning rate of each step, for Optimizer::set_learning_rate().

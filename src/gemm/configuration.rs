@@ -34,8 +34,7 @@ impl Configuration {
             Engine::Wgmma => wgmma::select(problem).map(Configuration::Wgmma),
             Engine::Mma | Engine::Simt => {
                 // The tiles, whose sums have an order of their own, are those of one row if the bits must not depend on the rows.
-                let one_row = problem.product.with_rows(1);
-                let product = if problem.product.is_batch_invariant() { &one_row } else { problem.product };
+                let product = &problem.product.deciding(1);
                 let selecting = GemmProblem { product, ..*problem };
                 match engine {
                     Engine::Mma => mma::select(&selecting).map(Configuration::Mma),

@@ -231,10 +231,12 @@ impl Product {
         self.is_batch_invariant
     }
 
-    /// Returns one product of so many rows and the same columns, which decides the algorithm of a batch-invariant product.
-    pub(super) const fn with_rows(mut self, rows: usize) -> Product {
-        self.m = rows;
-        self.batch = 1;
+    /// Returns the product that the algorithm is chosen for: one of so many rows if the product is batch-invariant, otherwise itself.
+    pub(super) const fn deciding(mut self, rows: usize) -> Product {
+        if self.is_batch_invariant {
+            self.m = rows;
+            self.batch = 1;
+        }
         self
     }
 

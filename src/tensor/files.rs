@@ -267,10 +267,9 @@ impl Tensor {
         device: &Device,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Tensor> {
-        let mut uploads = Uploads::default();
-        let tensor = Tensor::read_safetensors_tensor_through(&mut uploads, file, name, device, progress)?;
-        uploads.finish()?;
-        Ok(tensor)
+        let mut array = file.array(name)?;
+        let reading = Reading::row_major(&array, device)?;
+        reading.fill(&mut |bytes| array.read_bytes(bytes), progress)
     }
 
     /// As [`read_safetensors_tensor_with`](Self::read_safetensors_tensor_with), without a wait for the copies to a device.

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use super::super::arguments::{check_unused, or_default, out, structure, text};
+use super::super::arguments::{check_reserved, check_unused, or_default, out, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::{Object, object, sv_model, sv_optimizer, sv_tensor};
@@ -174,9 +174,7 @@ pub struct sv_adafactor_options {
 impl sv_adafactor_options {
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
         check_rate(self.learning_rate)?;
-        if self.reserved != 0 {
-            return Err(Failure::argument("options.reserved", self.reserved, "0"));
-        }
+        check_reserved("options.reserved", self.reserved)?;
         let variance_eps = Some(self.variance_eps).filter(|eps| *eps != 0.0);
         let optimizer = Adafactor::new(parameters, self.learning_rate)?
             .with_beta2_decay(or_default(self.beta2_decay, -0.8))?

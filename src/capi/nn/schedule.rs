@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use super::super::arguments::{check_unused, or_default, out, structure};
+use super::super::arguments::{check_reserved, check_unused, or_default, out, structure};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use crate::nn::{LearningRateSchedule, ScheduleShape};
@@ -50,9 +50,7 @@ pub struct sv_schedule {
 
 impl sv_schedule {
     fn schedule(&self) -> Result<LearningRateSchedule> {
-        if self.reserved != 0 {
-            return Err(Failure::argument("schedule.reserved", self.reserved, "0"));
-        }
+        check_reserved("schedule.reserved", self.reserved)?;
         let shape = match self.shape {
             SV_SCHEDULE_COSINE => ScheduleShape::Cosine,
             SV_SCHEDULE_CONSTANT => ScheduleShape::Constant,

@@ -25,6 +25,14 @@ const ELEMENTS_OF_A_THREAD: usize = 1 << 17;
 /// Elements of B in the work of one thread at a time.
 const UNIT: usize = 1 << 16;
 
+/// Returns whether the processor has the instructions of the loops here.
+pub(super) fn has_instructions() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
 /// The least columns of a tile of a batch-invariant product of more columns.
 const MIN_INVARIANT_COLUMNS: usize = 1024;
 
@@ -33,12 +41,8 @@ const MIN_INVARIANT_COLUMNS: usize = 1024;
 pub(super) fn batch_invariant_tile(product: &Product, is_sum: bool) -> (usize, usize) {
     let (n, k) = (product.n(), product.k());
     let columns = n.div_ceil((n / MIN_INVARIANT_COLUMNS).max(1));
-    #[cfg(target_arch = "x86_64")]
-    let has_instructions = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    #[cfg(not(target_arch = "x86_64"))]
-    let has_instructions = false;
     let is_taken = is_sum && n >= MIN_LENGTH && k >= MIN_LENGTH && !product.operation_a().transposes();
-    let rows = if has_instructions && is_taken { MAX_ROWS } else { 1 };
+    let rows = if has_instructions() && is_taken { MAX_ROWS } else { 1 };
     (rows, columns)
 }
 
@@ -91,7 +95,7 @@ macro_rules! rows {
                 return false;
             }
             #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if has_instructions() {
                 let mut sums: Vec<$float> = vec![0.0; m * n];
                 // SAFETY: the caller vouches for the matrices, and the processor has the instructions.
                 unsafe {

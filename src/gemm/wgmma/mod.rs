@@ -69,9 +69,7 @@ impl Configuration {
             }
         }
     }
-}
 
-impl Configuration {
     /// Returns the slices of k whose sums are added in their order; `None` where they depend on the number of tiles.
     fn slices_of_k(&self) -> Option<u32> {
         match *self {
@@ -81,15 +79,10 @@ impl Configuration {
     }
 }
 
-/// Returns the product that decides the algorithm of a batch-invariant one.
-fn reference(product: &Product) -> Product {
-    product.with_rows(BATCH_INVARIANT_ROWS)
-}
-
 /// Returns the slices of k that are fastest for the reference product. The bits of an element depend on them alone: every configuration
 /// adds the k of a slice in order.
 fn batch_invariant_slices(problem: &GemmProblem<'_>) -> Option<u32> {
-    let reference = reference(problem.product);
+    let reference = problem.product.deciding(BATCH_INVARIANT_ROWS);
     let all = configurations(&reference, problem.properties);
     let known = all.filter_map(|(configuration, clocks)| Some((configuration.slices_of_k()?, clocks)));
     known.min_by_key(|(_, clocks)| *clocks).map(|(slices, _)| slices)
@@ -147,8 +140,7 @@ fn unmapped_bytes(problem: &GemmProblem<'_>) -> u64 {
 
 /// Returns true where copying the operands that no tensor map describes saves at least a third; both estimates are rough.
 fn packing_pays(problem: &GemmProblem<'_>) -> bool {
-    let reference = reference(problem.product);
-    let product = if problem.product.is_batch_invariant() { &reference } else { problem.product };
+    let product = &problem.product.deciding(BATCH_INVARIANT_ROWS);
     let problem = &GemmProblem { product, ..*problem };
     let properties = problem.properties;
     let at_once = 2 * u64::from(properties.multiprocessors);

@@ -5,7 +5,7 @@ use super::block::{Block, CachedPass, FeedForward, FeedForwardForm, Pass, normal
 use super::config::NormKind;
 use super::parameters::{Norm, Projection};
 use crate::error::Result;
-use crate::gemm::{self, is_batch_invariant};
+use crate::gemm;
 use crate::nn::Variable;
 use crate::tensor::{Tensor, TensorRows, TensorRowsNorm};
 
@@ -72,9 +72,6 @@ impl<'a> Products<'a> {
 
 /// Returns the result of a norm and a product of a head (vocabulary, inputs), or `None` if no kernel computes it.
 pub(super) fn head_of_rows(x: &Tensor, norm: &Norm, head: &Tensor) -> Result<Option<Tensor>> {
-    if is_batch_invariant() {
-        return Ok(None);
-    }
     let products = Products { norm: Some(norm), ..Products::new(&[]) };
     products.run_matrices(x, &[(head.clone(), None)], false)
 }
@@ -84,10 +81,6 @@ impl Block {
     /// on tensors.
     pub(super) fn forward_rows(&self, x: &Variable, pass: &mut Pass<'_>) -> Result<Option<Variable>> {
         if !matches!(&pass.cached, Some(CachedPass { decoding: Some(_), .. })) {
-            return Ok(None);
-        }
-        if is_batch_invariant() {
-            // More than a few rows have other kernels.
             return Ok(None);
         }
         let x = x.tensor();

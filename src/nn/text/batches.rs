@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::data::{Split, TokenizedText};
-
 use crate::error::{Error, Result};
 use crate::nn::permutation::Permutation;
 use crate::tensor::{Device, Generator, GeneratorState, Tensor};

@@ -6,7 +6,7 @@ use super::super::tensor::Tensor;
 use super::super::traced;
 use crate::driver::DeviceSlice;
 use crate::error::Result;
-use crate::gemm::{self, Activation, MAX_ROWS, RowsMatrix, RowsNorm, RowsProduct};
+use crate::gemm::{self, Activation, MAX_ROWS, RowsMatrix, RowsNorm, RowsProduct, is_batch_invariant};
 use crate::images::DeviceProperties;
 use crate::types::DType;
 
@@ -47,7 +47,8 @@ impl TensorRows<'_> {
         let Some((&inputs, outer)) = shape.split_last() else { return Ok(None) };
         let rows: usize = outer.iter().product();
         let Some(cuda) = device.as_cuda() else { return Ok(None) };
-        if rows > MAX_ROWS || !matches!(dtype, DType::F16 | DType::BF16) {
+        // More rows have other kernels, whose bits differ.
+        if is_batch_invariant() || rows > MAX_ROWS || !matches!(dtype, DType::F16 | DType::BF16) {
             return Ok(None);
         }
         let of_norm = norm.iter().flat_map(|norm| [Some(&norm.weight), norm.bias.as_ref()]).flatten();
