@@ -193,6 +193,27 @@ pub fn softmax_and_norms() -> Vec<Case> {
             x[0].rms_norm(&[3, 4], Some(&x[1]), Some(0.5))
         }),
         ("layer_norm with both", parameters(), |x| x[0].layer_norm(&[3, 4], Some(&x[1]), Some(&x[2]), 1e-5)),
+        ("layer_norm beside its residual", parameters(), |x| {
+            let residual = (&x[0] * 0.5)?;
+            let norm = residual.layer_norm(&[3, 4], Some(&x[1]), Some(&x[2]), 1e-5)?;
+            residual + norm.sin()?
+        }),
+        ("rms_norm beside its residual, which is a leaf", x(), |x| {
+            &x[0] + x[0].rms_norm(&[4], None, Some(0.5))?.sin()?
+        }),
+        ("add_layer_norm", parameters(), |x| {
+            let other = x[0].cos()?;
+            let [sum, norm] = x[0].add_layer_norm(&other, &[3, 4], Some(&x[1]), Some(&x[2]), 1e-5)?;
+            (sum * 0.5)? + norm.sin()?
+        }),
+        ("add_layer_norm of a broadcast operand", parameters(), |x| {
+            let [sum, norm] = x[0].add_layer_norm(&x[1], &[4], None, None, 1e-5)?;
+            (sum * norm)? + &x[2]
+        }),
+        ("add_rms_norm", parameters()[..2].to_vec(), |x| {
+            let [sum, norm] = x[0].add_rms_norm(&x[0].exp()?, &[3, 4], Some(&x[1]), Some(0.5))?;
+            sum.tanh()? + norm.sin()?
+        }),
     ])
 }
 

@@ -66,6 +66,7 @@ mod launcher;
 mod launches;
 mod libraries;
 mod linking;
+mod losses;
 mod matmul;
 mod memory;
 mod modules;
@@ -136,6 +137,7 @@ fn device_tests() -> Vec<DeviceTest> {
         accumulation::device_tests(),
         sorting::device_tests(),
         catalogue::device_tests(),
+        losses::device_tests(),
         nn::device_tests(),
         gradients::device_tests(),
         attention::device_tests(),

@@ -194,6 +194,32 @@ fn narrow_floats_are_computed_in_f32_and_rounded_once() {
 }
 
 #[test]
+fn a_normalised_sum_has_the_bits_of_a_sum_and_its_norm() {
+    for (rows, size) in [(3, 65), (1, 4097), (40, 8)] {
+        for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+            let [x, other] = [tensor(&[rows, size], dtype), tensor(&[rows, size], dtype).exp().unwrap()];
+            let [weight, bias] = [tensor(&[size], DType::F32), tensor(&[size], dtype)];
+            let wanted = (&x + &other).unwrap();
+            for (weight, bias) in [(None, None), (Some(&weight), None), (Some(&weight), Some(&bias))] {
+                let [sum, norm] = x.add_layer_norm(&other, &[size], weight, bias, 1e-5).unwrap();
+                assert_eq!(bits(&sum), bits(&wanted), "a sum of {dtype}");
+                let wanted = wanted.layer_norm(&[size], weight, bias, 1e-5).unwrap();
+                assert_eq!(bits(&norm), bits(&wanted), "layer_norm of {size} {dtype}");
+            }
+            let [sum, norm] = x.add_rms_norm(&other, &[size], Some(&weight), None).unwrap();
+            assert_eq!(bits(&sum), bits(&wanted));
+            let wanted = wanted.rms_norm(&[size], Some(&weight), None).unwrap();
+            assert_eq!(bits(&norm), bits(&wanted), "rms_norm of {size} {dtype}");
+        }
+    }
+    let [x, wide] = [tensor(&[2, 4], DType::F32), tensor(&[2, 4], DType::F64)];
+    for (other, text) in [(&wide, "f64 of shape [2, 4]"), (&tensor(&[4], DType::F32), "f32 of shape [4]")] {
+        let error = x.add_layer_norm(other, &[4], None, None, 1e-5).unwrap_err().to_string();
+        assert!(error.contains("f32 of shape [2, 4]") && error.contains(text), "{error}");
+    }
+}
+
+#[test]
 fn a_row_program_has_the_bits_of_its_operations_one_by_one() {
     for (shape, axis) in [([3, 4097], 1), ([1500, 3], 0), ([40, 33], 1)] {
         let x = tensor(&shape, DType::F32);

@@ -70,6 +70,25 @@ pub fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<V
     }))
 }
 
+/// Records the sum of two variables of one shape and dtype that another operation has computed.
+///
+/// # Errors
+///
+/// Errors of the rule.
+pub(super) fn recorded_sum(operands: [&Variable; 2], sum: Tensor) -> Result<Variable> {
+    let parents: Vec<_> = operands.iter().map(|operand| operand.tracked()).collect();
+    if !parents.iter().any(Option::is_some) {
+        let stopped_by = operands.iter().find_map(|operand| operand.stopped_by());
+        return Ok(Variable::new(sum).constant_by(stopped_by));
+    }
+    let kinds = vec![OperandKind::of_tensor(&sum); 2];
+    let rule = ElementwiseRule::get(Operation::Add, kinds, parents.iter().map(Option::is_some).collect())?;
+    let operation = Operation::Add.name();
+    Ok(Variable::new(sum).recorded_with_second_derivatives(operation, parents, |_| {
+        Box::new(SavedOperation { operation, rule, saved: Vec::new(), numbers: Vec::new() })
+    }))
+}
+
 /// The rule of an operation, with the values that it reads.
 struct SavedOperation {
     operation: &'static str,

@@ -93,6 +93,13 @@ impl Operands<'_> {
             of_weight = Some(Tensor::zeros(&[features, columns], wide, &device)?);
         }
         let options = CrossEntropyOptions { reduction: LossReduction::None, ..self.options };
+        // Whole rows are read and written as vectors. Smoothing would count the columns behind the classes.
+        let is_masked = columns > classes && options.label_smoothing == 0.0;
+        if is_masked {
+            // The program would take a column behind the classes for one.
+            labels.check_classes(classes, options.ignore_index)?;
+        }
+        let read = if is_masked { columns } else { classes };
         // The gradient of an ignored label is 0, also times infinity.
         let scale = scale.map(|scale| self.is_counted()?.choose(&scale.cast(wide)?, 0.0)?.unsqueeze(1));
         let scale = scale.transpose()?;
@@ -103,13 +110,16 @@ impl Operands<'_> {
             let (x, labels) = (chunk(rows)?, chunk(labels)?);
             let mut logits = x.matmul(weight)?;
             let range = start as isize..(start + length) as isize;
+            if is_masked {
+                logits.slice_mut(1, classes as isize..)?.fill(f64::NEG_INFINITY)?;
+            }
             if !wanted.contains(&true) {
-                let of_chunk = logits.narrow(1, 0, classes)?.wide_cross_entropy(&labels, options)?;
+                let of_chunk = logits.narrow(1, 0, read)?.wide_cross_entropy(&labels, options)?;
                 losses.slice_mut(0, range)?.assign(&of_chunk)?;
                 continue;
             }
-            // The logits behind the classes are 0, and stay 0 as gradients.
-            let mut of_classes = logits.slice_mut(1, 0..classes as isize)?;
+            // The gradients behind the classes are 0: of logits of 0 that are not read, or of -inf.
+            let mut of_classes = logits.slice_mut(1, 0..read as isize)?;
             let of_chunk = of_classes.wide_cross_entropy_with_gradient(&labels, options)?;
             losses.slice_mut(0, range.clone())?.assign(&of_chunk)?;
             let mut gradient = logits;

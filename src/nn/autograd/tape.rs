@@ -24,6 +24,9 @@ pub(super) type BackwardRule = Box<dyn Fn(&Tensor) -> Result<Gradients> + Send +
 /// A rule that may write its gradients over saved values if its flag is true: no later backward uses it then.
 pub(super) type OverwritingRule = Box<dyn Fn(&Tensor, bool) -> Result<Gradients> + Send + Sync>;
 
+/// A rule that adds what is pending for its first operand, if anything is, to that operand's gradient.
+pub(super) type AccumulatingRule = Box<dyn Fn(&Tensor, Option<&Tensor>) -> Result<Gradients> + Send + Sync>;
+
 /// Runs a computation again on the tape, given the nodes of its operands, and returns the node of its result; `None` if
 /// that requires no gradient.
 pub(super) type Recomputation = Box<dyn Fn(&[Option<Arc<Node>>]) -> Result<Option<Arc<Node>>> + Send + Sync>;
@@ -77,6 +80,8 @@ enum NodeKind {
     Recordable(Mutex<Option<Box<dyn RecordableRule>>>),
     /// As `Operation`, with a rule that knows whether it is taken.
     Overwriting(Mutex<Option<OverwritingRule>>),
+    /// As `Operation`, with a rule that takes in what other results have added to the gradient of its first operand.
+    Accumulating(Mutex<Option<AccumulatingRule>>),
     /// The result of a computation that saved nothing. A backward takes the function that records it.
     Recomputed(Mutex<Option<Recomputation>>),
 }
@@ -138,6 +143,15 @@ impl Node {
         rule: OverwritingRule,
     ) -> Arc<Node> {
         Node::new(operation, tensor, parents, NodeKind::Overwriting(Mutex::new(Some(rule))))
+    }
+
+    pub(super) fn accumulating(
+        operation: &'static str,
+        tensor: &Tensor,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: AccumulatingRule,
+    ) -> Arc<Node> {
+        Node::new(operation, tensor, parents, NodeKind::Accumulating(Mutex::new(Some(rule))))
     }
 
     pub(super) fn recomputed(
@@ -288,6 +302,11 @@ impl Node {
             NodeKind::Overwriting(rule) => {
                 self.with_function(rule, retain_graph, |rule| rule(&gradient, !retain_graph))?
             }
+            NodeKind::Accumulating(rule) => {
+                let first = self.parents.first().and_then(Option::as_ref);
+                let sum = first.and_then(|parent| pending.remove(&parent.number)).map(|(_, sum)| sum);
+                self.with_function(rule, retain_graph, |rule| rule(&gradient, sum.as_ref()))?
+            }
             NodeKind::Recomputed(recompute) => {
                 let run = |recompute: &Recomputation| recompute(&self.parents);
                 return match self.with_function(recompute, retain_graph, run)? {
@@ -341,7 +360,12 @@ impl Node {
             NodeKind::Overwriting(rule) if !is_grad_enabled() => {
                 constants(self.with_function(rule, true, |rule| rule(&gradient.tensor(), false))?)
             }
-            NodeKind::Operation(_) | NodeKind::Overwriting(_) => return Err(self.without_second()),
+            NodeKind::Accumulating(rule) if !is_grad_enabled() => {
+                constants(self.with_function(rule, true, |rule| rule(&gradient.tensor(), None))?)
+            }
+            NodeKind::Operation(_) | NodeKind::Overwriting(_) | NodeKind::Accumulating(_) => {
+                return Err(self.without_second());
+            }
             NodeKind::Leaf(_) | NodeKind::Recomputed(_) => return Ok(Vec::new()),
         };
         self.check_count(gradients.len())?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::flat::FlatPlace;
 use super::mode::{is_grad_enabled, observe};
 use super::recordable::{RecordableRule, recorded_linear};
-use super::tape::{BackwardRule, Node, OverwritingRule, Recomputation, backward};
+use super::tape::{AccumulatingRule, BackwardRule, Node, OverwritingRule, Recomputation, backward};
 use super::value::{Saved, Value};
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor, TensorMut};
@@ -373,6 +373,19 @@ impl Variable {
     ) -> Variable {
         self.with_node(operation, vec![Some(parent)], |_, tensor, parents| {
             Node::overwriting(operation, tensor, parents, rule)
+        })
+    }
+
+    /// Records the operation that made this constant from operands, with a rule that adds what is pending for the first operand's
+    /// gradient in the same pass.
+    pub(super) fn recorded_accumulating(
+        self,
+        operation: &'static str,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: AccumulatingRule,
+    ) -> Variable {
+        self.with_node(operation, parents, |_, tensor, parents| {
+            Node::accumulating(operation, tensor, parents, rule)
         })
     }
 

@@ -203,8 +203,9 @@ impl Block {
             return Ok(result);
         }
         let attention = self.attention(&self.attention_norm.forward(x)?, pass)?;
-        let x = (x + &normalized(self.after_attention.as_ref(), attention)?)?;
-        let result = self.feed_forward.forward(&self.feed_forward_norm.forward(&x)?)?;
+        let attention = normalized(self.after_attention.as_ref(), attention)?;
+        let [x, normalized_sum] = self.feed_forward_norm.forward_sum(x, &attention)?;
+        let result = self.feed_forward.forward(&normalized_sum)?;
         &x + &normalized(self.after_feed_forward.as_ref(), result)?
     }
 

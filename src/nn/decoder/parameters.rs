@@ -92,13 +92,32 @@ impl Norm {
         let NormConfig { kind, eps, has_offset } = self.config;
         match kind {
             NormKind::Layer => x.layer_norm(&shape, Some(&self.weight), self.bias.as_ref(), eps),
-            NormKind::Rms if has_offset => {
-                // In 16 bits the sum would lose bits of the weight.
-                let weight = (widened_variable(&self.weight)? + 1.0)?;
-                in_compute_dtype(&x.rms_norm(&shape, Some(&weight), Some(eps))?, Some(x.dtype()))
-            }
+            NormKind::Rms if has_offset => in_compute_dtype(
+                &x.rms_norm(&shape, Some(&self.offset_weight()?), Some(eps))?,
+                Some(x.dtype()),
+            ),
             NormKind::Rms => x.rms_norm(&shape, Some(&self.weight), Some(eps)),
         }
+    }
+
+    /// Returns the sum of both, and the norm of the sum.
+    pub fn forward_sum(&self, x: &Variable, other: &Variable) -> Result<[Variable; 2]> {
+        let shape = [self.width];
+        let NormConfig { kind, eps, has_offset } = self.config;
+        match kind {
+            NormKind::Layer => x.add_layer_norm(other, &shape, Some(&self.weight), self.bias.as_ref(), eps),
+            NormKind::Rms if has_offset => {
+                let [sum, result] = x.add_rms_norm(other, &shape, Some(&self.offset_weight()?), Some(eps))?;
+                let result = in_compute_dtype(&result, Some(x.dtype()))?;
+                Ok([sum, result])
+            }
+            NormKind::Rms => x.add_rms_norm(other, &shape, Some(&self.weight), Some(eps)),
+        }
+    }
+
+    /// Returns the weight plus 1. In 16 bits the sum would lose bits of the weight.
+    fn offset_weight(&self) -> Result<Variable> {
+        widened_variable(&self.weight)? + 1.0
     }
 }
 

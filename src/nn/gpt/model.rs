@@ -235,11 +235,16 @@ impl Gpt {
     /// Returns the normalised result of all blocks.
     fn hidden(&self, ids: &Tensor) -> Result<Variable> {
         self.check_ids(ids, 0)?;
-        let mut x = self.embed(ids, 0)?;
-        for block in &self.blocks {
-            x = block.forward(&x)?;
+        let (mut x, mut added) = (self.embed(ids, 0)?, None);
+        for (index, block) in self.blocks.iter().enumerate() {
+            let _traced = crate::trace::span("layer", || (format!("h.{index}").into(), Vec::new()));
+            let [sum, next] = block.forward_parts(&x, added.as_ref())?;
+            (x, added) = (sum, Some(next));
         }
-        self.ln_f.forward(&x)
+        match &added {
+            Some(added) => Ok(self.ln_f.forward_sum(&x, added)?[1].clone()),
+            None => self.ln_f.forward(&x),
+        }
     }
 
     /// Returns the weight of the head, (vocabulary, width).
@@ -299,7 +304,6 @@ impl Module for Gpt {
         add("wte", &self.wte);
         add("wpe", &self.wpe);
         for (index, block) in self.blocks.iter().enumerate() {
-            let _traced = crate::trace::span("layer", || (format!("h.{index}").into(), Vec::new()));
             add(&format!("h.{index}"), block);
         }
         add("ln_f", &self.ln_f);

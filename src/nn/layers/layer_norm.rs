@@ -34,6 +34,27 @@ impl LayerNorm {
         Ok(LayerNorm { eps, ..self })
     }
 
+    /// Returns the sum of an input and its residual, and the norm of the sum, both in one pass: a `residual` of the input's shape and
+    /// dtype has no addition of its own.
+    ///
+    /// # Errors
+    ///
+    /// As the addition and [`forward`](Module::forward).
+    pub fn forward_sum(&self, input: &Variable, residual: &Variable) -> Result<[Variable; 2]> {
+        self.check(&input.shape())?;
+        let normalized = self.weight.shape();
+        input.add_layer_norm(residual, &normalized[..], Some(&self.weight), Some(&self.bias), self.eps)
+    }
+
+    fn check(&self, shape: &Shape) -> Result<()> {
+        let normalized = self.weight.shape();
+        if shape[..].ends_with(&normalized[..]) {
+            return Ok(());
+        }
+        let found = format!("an input of shape {shape} for a weight of shape {normalized}");
+        Err(Error::invalid("LayerNorm", found, "an input that ends with the weight's sizes"))
+    }
+
     /// Returns weight, bias and eps.
     pub(in crate::nn) fn parts(&self) -> (&Variable, &Variable, f64) {
         (&self.weight, &self.bias, self.eps)
@@ -42,11 +63,8 @@ impl LayerNorm {
 
 impl Module for LayerNorm {
     fn forward(&self, input: &Variable) -> Result<Variable> {
-        let (shape, normalized): (Shape, Shape) = (input.shape(), self.weight.shape());
-        if !shape[..].ends_with(&normalized[..]) {
-            let found = format!("an input of shape {shape} for a weight of shape {normalized}");
-            return Err(Error::invalid("LayerNorm", found, "an input that ends with the weight's sizes"));
-        }
+        self.check(&input.shape())?;
+        let normalized = self.weight.shape();
         input.layer_norm(&normalized[..], Some(&self.weight), Some(&self.bias), self.eps)
     }
 

@@ -102,8 +102,34 @@ impl TransformerBlock {
     ///
     /// As [`forward`](Module::forward).
     pub fn after_attention(&self, input: &Variable, attention: &Variable) -> Result<Variable> {
-        let x = (input + &self.dropped(attention)?)?;
-        &x + &self.dropped(&self.mlp.forward(&self.ln_2.forward(&x)?)?)?
+        let [x, added] = self.after_attention_parts(input, attention)?;
+        x + added
+    }
+
+    /// Returns the two summands of [`after_attention`](Self::after_attention).
+    fn after_attention_parts(&self, input: &Variable, attention: &Variable) -> Result<[Variable; 2]> {
+        let [x, normalized] = self.ln_2.forward_sum(input, &self.dropped(attention)?)?;
+        let added = self.dropped(&self.mlp.forward(&normalized)?)?;
+        Ok([x, added])
+    }
+
+    /// Returns the two summands of the result for an input, which may be given as two summands itself. Each sum is part of the pass of
+    /// the norm behind it.
+    ///
+    /// # Errors
+    ///
+    /// As [`forward`](Module::forward).
+    pub(in crate::nn) fn forward_parts(
+        &self,
+        input: &Variable,
+        added: Option<&Variable>,
+    ) -> Result<[Variable; 2]> {
+        self.attn.check_input(NAME, input)?;
+        let [x, normalized] = match added {
+            Some(added) => self.ln_1.forward_sum(input, added)?,
+            None => [input.clone(), self.ln_1.forward(input)?],
+        };
+        self.after_attention_parts(&x, &self.attn.forward(&normalized)?)
     }
 
     fn dropped(&self, x: &Variable) -> Result<Variable> {
@@ -113,9 +139,8 @@ impl TransformerBlock {
 
 impl Module for TransformerBlock {
     fn forward(&self, input: &Variable) -> Result<Variable> {
-        self.attn.check_input(NAME, input)?;
-        let attention = self.attn.forward(&self.ln_1.forward(input)?)?;
-        self.after_attention(input, &attention)
+        let [x, added] = self.forward_parts(input, None)?;
+        x + added
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {

@@ -1,4 +1,4 @@
-//! Elements by classes and rows by ids, which do not count from the end, for `nll_loss` and `embedding`, and lengths of sequences.
+//! Elements by classes and rows by ids, which do not count from the end, for `nll_loss`, `cross_entropy` and `embedding`, and lengths of sequences.
 //!
 //! The kernels of this folder take a negative index from the end. A negative class therefore becomes an index that is out of
 //! range for every array, and the error has the class again.
@@ -54,6 +54,19 @@ impl Tensor {
             })
         });
         function.run_all((&self.cast(DType::I64)?, ignored))
+    }
+
+    /// Checks that these labels are ignored or below `classes`: at once on the CPU, at the next wait on a device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::IndexOutOfRange`](crate::Error::IndexOutOfRange) for another label, under the name `cross_entropy`; errors of the
+    /// computation.
+    pub(crate) fn check_classes(&self, classes: usize, ignored: i64) -> Result<()> {
+        let [index, _] = self.class_index(ignored)?;
+        let found = Tensor::zeros(&[classes], DType::U8, &self.device())?;
+        found.taken(IndexOperation::CrossEntropy, &index, IndexCheck::Report)?;
+        Ok(())
     }
 
     /// Returns ids as the index of [`rows_of_ids`](Self::rows_of_ids) and of its gradient.

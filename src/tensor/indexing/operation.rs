@@ -44,6 +44,7 @@ operations! {
     SegmentReduce "segment_reduce"
     Index "index"
     NllLoss "nll_loss"
+    CrossEntropy "cross_entropy"
     Embedding "embedding"
     AttentionLengths "scaled_dot_product_attention"
 }
@@ -66,9 +67,10 @@ impl IndexOperation {
     #[cold]
     pub(super) fn outside(self, axis: Option<usize>, index: i64, size: usize) -> Error {
         let index = match self {
-            IndexOperation::NllLoss | IndexOperation::Embedding | IndexOperation::AttentionLengths => {
-                class_of(index)
-            }
+            IndexOperation::NllLoss
+            | IndexOperation::CrossEntropy
+            | IndexOperation::Embedding
+            | IndexOperation::AttentionLengths => class_of(index),
             _ => index,
         };
         if self == IndexOperation::AttentionLengths {

@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `softmax_backward` | gradients of softmax and its logarithm |
 //! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
+//! | `of_sums` | layer and RMS normalisation of a sum that is a result too |
 //!
 //! Tests: `tests/tensor/rows.rs`.
 
 mod norm_backward;
+mod of_sums;
 mod softmax_backward;
 
 use std::sync::OnceLock;
