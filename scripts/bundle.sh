@@ -81,6 +81,7 @@ case " $parts " in *" benches "*)
     place rows rows bench --features "$features" --bench rows --no-run
     place attention attention bench --features "$features" --bench attention --no-run
     place models models bench --features "$features" --bench models --no-run
+    place training training bench --features "$features" --bench training --no-run
     place sorting sorting bench --features "$features" --bench sorting --no-run
     place burst burst bench --features "$features" --bench burst --no-run
     place catalogue catalogue bench --features "$features" --bench catalogue --no-run

@@ -33,7 +33,7 @@ impl Numpy {
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
             command.env(variable, "1");
         }
-        let mut python = PythonProcess::start(&mut command, PROGRAM, PATIENCE)?;
+        let mut python = PythonProcess::start(&mut command, PROGRAM, &[], PATIENCE)?;
         let answer: Answer = python.answer()?;
         if let Some(why) = answer.absent {
             return Err(why.into());

@@ -75,6 +75,29 @@ impl Recorder {
         self.report.figures.push(figure);
     }
 
+    /// Returns the figures of the report's file in the folder, if the same commit measured them on the same kind of device.
+    pub fn earlier_figures(&self, folder: &Path) -> Result<Vec<Figure>, Failure> {
+        let path = folder.join(format!("{}.json", self.report.name));
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(Vec::new()) };
+        let earlier: Report =
+            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let source = |report: &Report| {
+            let Machine { device, driver, .. } = &report.machine;
+            format!("commit {} on {device}, driver {driver}", report.commit)
+        };
+        let (found, wanted) = (source(&earlier), source(&self.report));
+        if found != wanted {
+            println!("  {} is of {found}, and this run of {wanted}: it is replaced", path.display());
+            return Ok(Vec::new());
+        }
+        Ok(earlier.figures)
+    }
+
+    /// Adds a figure of an earlier run.
+    pub fn keep(&mut self, figure: Figure) {
+        self.report.figures.push(figure);
+    }
+
     /// Names the library that figures have beside their reference.
     pub fn name_library(&mut self, library: &str) {
         self.report.library = Some(library.to_owned());

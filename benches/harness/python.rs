@@ -34,16 +34,18 @@ impl Drop for PythonProcess {
 }
 
 impl PythonProcess {
-    /// Starts the program. No answer may take longer than `patience`.
+    /// Starts the program with arguments. No answer may take longer than `patience`.
     pub fn start(
         interpreter: &mut Command,
         program: &str,
+        arguments: &[&str],
         patience: Duration,
     ) -> Result<PythonProcess, String> {
         let name = interpreter.get_program().to_string_lossy().into_owned();
         let failed = |why: &dyn Display| format!("{name} could not be started ({why})");
         let mut child = interpreter
             .args(["-c", program])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

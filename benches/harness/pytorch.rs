@@ -287,7 +287,7 @@ impl PyTorch {
 
 impl Process {
     fn start(interpreter: &mut Command, patience: Duration) -> Result<Process, String> {
-        let mut python = PythonProcess::start(interpreter, PROGRAM, patience)?;
+        let mut python = PythonProcess::start(interpreter, PROGRAM, &[], patience)?;
         let Answer { library, absent, .. } = python.answer()?;
         if let Some(why) = absent {
             return Err(why);

@@ -34,7 +34,7 @@ impl PyTorchOnCpu {
 
     /// Starts an interpreter.
     pub fn by(interpreter: &mut Command) -> Result<PyTorchOnCpu, String> {
-        let mut python = PythonProcess::start(interpreter, PROGRAM, PATIENCE)?;
+        let mut python = PythonProcess::start(interpreter, PROGRAM, &[], PATIENCE)?;
         match python.answer()? {
             Answer { absent: Some(why), .. } => Err(why),
             Answer { library, .. } => {

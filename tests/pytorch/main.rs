@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use harness::machine::Recorder;
+use harness::python::PythonProcess;
 use harness::pytorch::{Clock, Operand, PyTorch, Work};
 use harness::pytorch_on_cpu::PyTorchOnCpu;
 use harness::report::{Failure, Figure, Notes, Report, Rule, Unit, Verdict, page, plot, read_all};
@@ -363,5 +364,37 @@ fn our_own_failure_is_the_benchmarks() -> Outcome {
     let outcome = pytorch.beside(&mut recorder, &mut figure, &work, Clock::Device, || Err("ours".into()));
     assert!(outcome.is_err_and(|why| why.to_string() == "ours"));
     assert!(figure.beside.is_none());
+    Ok(())
+}
+
+#[test]
+fn the_side_of_training_says_why_it_is_absent() -> Outcome {
+    let program = include_str!("../../benches/training/pytorch_gpt.py");
+    let mut python =
+        PythonProcess::start(&mut interpreter("absent"), program, &["--serve"], Duration::from_secs(60))?;
+    let answer: serde_json::Value = python.answer()?;
+    assert_eq!(answer["absent"], "python3 has no PyTorch (No module named 'torch')");
+    Ok(())
+}
+
+#[test]
+fn a_run_continues_the_report_of_its_own_commit_alone() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let recorder = || Recorder::on_host("test", "A test", "None.");
+    assert!(recorder().earlier_figures(folder.path())?.is_empty());
+    let mut first = recorder();
+    first.add(figure("one")?);
+    first.finish(folder.path())?;
+    let mut second = recorder();
+    for figure in second.earlier_figures(folder.path())? {
+        second.keep(figure);
+    }
+    second.add(figure("two")?);
+    second.finish(folder.path())?;
+    let report = read_all(folder.path())?.pop().ok_or("no report")?;
+    assert_eq!(report.figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    let other = Report { commit: "another".to_owned(), ..report };
+    std::fs::write(folder.path().join("test.json"), serde_json::to_string(&other)?)?;
+    assert!(recorder().earlier_figures(folder.path())?.is_empty());
     Ok(())
 }

@@ -68,7 +68,7 @@ const AREAS: &[Area] = &[
     (
         "models",
         "Spiking networks, classifiers and training",
-        &["burst", "burst_cpu", "classifier", "nn", "nn_steps", "nn_cpu"],
+        &["burst", "burst_cpu", "classifier", "training", "nn", "nn_steps", "nn_cpu"],
     ),
     (
         "decoders",
