@@ -59,9 +59,9 @@ static int32_t number_of(sv_variable variable, double *real)
 
 int main(int argc, char **argv)
 {
-    /* y = 2 x - 1, except for the last point. */
-    const float points[6] = {-1, -0.5f, 0, 0.5f, 1, 1.5f}, values[6] = {-3, -2, -1, 0, 1, 20};
-    const int64_t shape[2] = {6, 1};
+    /* y = 2 x - 1, except for the point at 1. */
+    const float points[9] = {-2, -1.5f, -1, -0.5f, 0, 0.5f, 1, 1.5f, 2}, values[9] = {-5, -4, -3, -2, -1, 0, 20, 2, 3};
+    const int64_t shape[2] = {9, 1};
     const int32_t device = argc > 1 ? atoi(argv[1]) : SV_CPU;
     sv_optimizer_options options = {.size = sizeof options, .kind = SV_OPTIMIZER_ADAM, .learning_rate = 0.05};
     sv_tensor x = NULL, y = NULL;
