@@ -249,6 +249,11 @@ extern "C" {
 #define SV_NO_TENSOR ((sv_tensor)UINTPTR_MAX)
 
 /**
+ * A handle of no object. `sv_variable_operand_of(NULL)` has it, as `sv_operand_of(NULL)` has `SV_NO_TENSOR`.
+ */
+#define SV_NO_VARIABLE ((sv_variable)UINTPTR_MAX)
+
+/**
  * An object of any kind.
  */
 typedef void *sv_object;
@@ -3416,6 +3421,31 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 #define SV_LOSS_KL_DIV 6
 
 /**
+ * The form of `sv_variable_loss`: the sum over a row and the mean over rows for `SV_LOSS_KL_DIV`, and the mean for the others.
+ */
+#define SV_LOSS_REDUCTION_DEFAULT 0
+
+/**
+ * One loss an element, or a label.
+ */
+#define SV_LOSS_REDUCTION_NONE 1
+
+/**
+ * The sum of the losses.
+ */
+#define SV_LOSS_REDUCTION_SUM 2
+
+/**
+ * The mean of the losses. Ignored labels do not count.
+ */
+#define SV_LOSS_REDUCTION_MEAN 3
+
+/**
+ * The sum of the losses over the size of the first axis.
+ */
+#define SV_LOSS_REDUCTION_BATCH_MEAN 4
+
+/**
  * The settings of a generation of `sv_decoder_generate`. Zeros are the defaults, but for `size` and `max_new_ids`.
  */
 typedef struct sv_decoder_options {
@@ -3806,6 +3836,59 @@ typedef struct sv_gpt_step {
  * returns `SV_CONTINUE`, or `SV_STOP` to end the run, and may call functions of the trainer, such as `sv_gpt_trainer_evaluate`.
  */
 typedef int32_t (*sv_gpt_step_callback)(void *user, const struct sv_gpt_step *step);
+
+/**
+ * A variable, or a tensor or a number where `variable` is 0. The layout is permanent.
+ */
+typedef struct sv_variable_operand {
+  /**
+   * The handle of a variable, or 0.
+   */
+  sv_variable variable;
+  /**
+   * The tensor, a constant, or the number where `variable` is 0.
+   */
+  struct sv_operand other;
+} sv_variable_operand;
+
+/**
+ * The options of a loss. Zeros in all fields but `size` are those of `sv_variable_loss`.
+ */
+typedef struct sv_loss_options {
+  /**
+   * `sizeof(sv_loss_options)`.
+   */
+  size_t size;
+  /**
+   * One of `SV_LOSS_REDUCTION_...`.
+   */
+  int32_t reduction;
+  /**
+   * 1 for `SV_LOSS_KL_DIV` of a target of logarithms of probabilities, or 0.
+   */
+  int32_t is_log_target;
+  /**
+   * 1 to read `ignore_index`, or 0 for a label of -100.
+   */
+  int32_t has_ignore_index;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+  /**
+   * The label that counts as no loss, for `SV_LOSS_CROSS_ENTROPY` and `SV_LOSS_NLL`.
+   */
+  int64_t ignore_index;
+  /**
+   * The part of `SV_LOSS_CROSS_ENTROPY` that all classes share equally, from 0 to below 1.
+   */
+  double label_smoothing;
+} sv_loss_options;
+
+/**
+ * Work of `sv_no_grad`. `user` is the pointer that the program gave.
+ */
+typedef void (*sv_no_grad_work)(void *user);
 
 /**
  * Loads the decoder of a folder as Hugging Face publishes it: `config.json`, `generation_config.json` if there is one, and
@@ -4292,6 +4375,63 @@ int32_t sv_variable_create(sv_tensor tensor,
 int32_t sv_variable_tensor(sv_variable variable, sv_tensor *result);
 
 /**
+ * Gives a constant with the same elements: no gradient passes through it.
+ */
+int32_t sv_variable_detach(sv_variable variable, sv_variable *result);
+
+/**
+ * Writes 1 if operations on a variable are recorded, or 0.
+ */
+int32_t sv_variable_requires_grad(sv_variable variable, int32_t *requires_grad);
+
+/**
+ * Writes 1 if no recorded operation made a variable, or 0.
+ */
+int32_t sv_variable_is_leaf(sv_variable variable, int32_t *is_leaf);
+
+/**
+ * Replaces the elements of a variable by those of a tensor, which is broadcast and cast, or by a number. A leaf that requires a
+ * gradient changes within `sv_no_grad_begin` or `sv_no_grad` alone, and the result of a recorded operation does not change.
+ *
+ * A later backward that reads the old elements is `SV_ERROR_BACKWARD`.
+ */
+int32_t sv_variable_assign(sv_variable variable,
+                           const struct sv_operand *value);
+
+/**
+ * Casts the elements of a variable to one of `SV_DTYPE_...`. The gradient is cast back; integers and bools have none.
+ */
+int32_t sv_variable_cast(sv_variable variable,
+                         int32_t dtype,
+                         sv_variable *result);
+
+/**
+ * Copies the elements of a variable to a device. The gradient is copied back.
+ */
+int32_t sv_variable_to_device(sv_variable variable, int32_t device, sv_variable *result);
+
+/**
+ * Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a variable, a tensor or a number. At least one
+ * of them is a variable or a tensor. Dtypes are promoted and shapes broadcast as in PyTorch, and the gradient of a broadcast operand
+ * is summed.
+ *
+ * No gradient passes through an operation without one, such as `SV_OP_FLOOR` or `SV_OP_LT`: its result is a constant.
+ *
+ * Requires: `operands` points to `count` structs.
+ */
+int32_t sv_variable_operation(uint32_t operation,
+                              const struct sv_variable_operand *operands,
+                              size_t count,
+                              sv_variable *result);
+
+/**
+ * Computes the product of matrices, vectors, and batches of them, which are broadcast. Either operand may be a constant.
+ */
+int32_t sv_variable_matmul(sv_variable variable,
+                           sv_variable right,
+                           sv_variable *result);
+
+/**
  * Writes the handle of a variable's gradient, a tensor, or 0 if it has none.
  */
 int32_t sv_variable_grad(sv_variable variable, sv_tensor *result);
@@ -4306,9 +4446,187 @@ int32_t sv_variable_backward(sv_variable variable,
                              sv_tensor gradient);
 
 /**
+ * Adds gradients as `sv_variable_backward`, and keeps the saved values for another backward.
+ */
+int32_t sv_variable_backward_retain_graph(sv_variable variable, sv_tensor gradient);
+
+/**
  * Removes the gradient of a variable.
  */
 int32_t sv_variable_zero_grad(sv_variable variable);
+
+/**
+ * Writes the gradients of a variable with respect to `count` inputs, as variables: zeros for an input that it does not depend on.
+ * No variable's `sv_variable_grad` changes, and the saved values stay. `gradient` is that of the variable, of its shape, or NULL
+ * for 1 if it has one element.
+ *
+ * `create_graph` is 1 to record the gradients, so that they have gradients themselves, or 0 for constants. With 1, an operation
+ * between the inputs and the variable that has no second derivative is `SV_ERROR_BACKWARD`, and the message names it. Elementwise
+ * operations, products, linear layers, sums, means, views, joins and casts have one.
+ *
+ * The caller owns one reference to each of `results`.
+ *
+ * Requires: `inputs` points to `count` handles, and `results` to space for as many.
+ */
+int32_t sv_variable_gradients(sv_variable variable,
+                              sv_variable gradient,
+                              const sv_variable *inputs,
+                              size_t count,
+                              int32_t create_graph,
+                              sv_variable *results);
+
+/**
+ * Gives the elements that an index expression of `count` entries names, as `sv_tensor_index`. An element that it names twice gets the
+ * sum of both gradients, and one that it does not name gets 0.
+ *
+ * It waits for the device if an entry is a mask.
+ *
+ * Requires: `items` points to `count` structs.
+ */
+int32_t sv_variable_index(sv_variable variable,
+                          const struct sv_index *items,
+                          size_t count,
+                          sv_variable *result);
+
+/**
+ * Gives the positions along an axis that a list of indices names.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_index_select(sv_variable variable,
+                                 int64_t axis,
+                                 sv_tensor index,
+                                 sv_variable *result);
+
+/**
+ * Gives for each element of the index the element at the same position but along `axis`, where the index says.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_gather(sv_variable variable,
+                           int64_t axis,
+                           sv_tensor index,
+                           sv_variable *result);
+
+/**
+ * Gives elements along an axis as `sv_variable_gather`, with an index that is broadcast along the other axes.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_take_along_axis(sv_variable variable,
+                                    int64_t axis,
+                                    sv_tensor index,
+                                    sv_variable *result);
+
+/**
+ * Gives the elements that an index names by their row-major position.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_take(sv_variable variable,
+                         sv_tensor index,
+                         sv_variable *result);
+
+/**
+ * Gives the row of a matrix at each element of an index, as a new last axis. A negative index is out of range.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_embedding(sv_variable variable,
+                              sv_tensor index,
+                              sv_variable *result);
+
+/**
+ * Gives a variable with elements added to the positions along an axis that a list of indices names.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_index_add(sv_variable variable,
+                              int64_t axis,
+                              sv_tensor index,
+                              sv_variable elements,
+                              sv_variable *result);
+
+/**
+ * Gives a variable with each element added along an axis where an index says.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ */
+int32_t sv_variable_scatter_add(sv_variable variable,
+                                int64_t axis,
+                                sv_tensor index,
+                                sv_variable elements,
+                                sv_variable *result);
+
+/**
+ * Gives a variable with elements written by coordinates, with an index for each of the first `count` axes. `accumulate` is 1 to add
+ * them, or 0 to replace.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Requires: `indices` points to `count` handles.
+ */
+int32_t sv_variable_index_put(sv_variable variable,
+                              const sv_tensor *indices,
+                              size_t count,
+                              sv_variable elements,
+                              int32_t accumulate,
+                              sv_variable *result);
+
+/**
+ * Gives the lower triangle of matrices, with zeros above the diagonal `diagonal`.
+ */
+int32_t sv_variable_tril(sv_variable variable, int64_t diagonal, sv_variable *result);
+
+/**
+ * Gives the upper triangle of matrices, with zeros below the diagonal `diagonal`.
+ */
+int32_t sv_variable_triu(sv_variable variable, int64_t diagonal, sv_variable *result);
+
+/**
+ * Gives a variable with a number where a mask of bools, which is broadcast, is true. The gradient is 0 there. `SV_OP_CHOOSE` of
+ * `sv_variable_operation` takes variables on both sides.
+ *
+ * Requires: `value` points to a struct.
+ */
+int32_t sv_variable_masked_fill(sv_variable variable,
+                                sv_tensor mask,
+                                const struct sv_number *value,
+                                sv_variable *result);
+
+/**
+ * Gives the elements for which a mask of bools is true, in row-major order, as one axis.
+ *
+ * It waits for the device.
+ */
+int32_t sv_variable_masked_select(sv_variable variable, sv_tensor mask, sv_variable *result);
+
+/**
+ * Sorts along an axis, and writes the values and the tensor of their positions before. `descending` is 1 or 0.
+ */
+int32_t sv_variable_sort(sv_variable variable,
+                         int64_t axis,
+                         int32_t descending,
+                         sv_variable *values,
+                         sv_tensor *indices);
+
+/**
+ * Gives the `k` largest elements along an axis, or with `largest` of 0 the smallest, and the tensor of their positions.
+ */
+int32_t sv_variable_topk(sv_variable variable,
+                         size_t k,
+                         int64_t axis,
+                         int32_t largest,
+                         sv_variable *values,
+                         sv_tensor *indices);
 
 /**
  * Computes one of `SV_LOSS_...` of a variable and a target, a tensor: the mean over a batch, as a variable of one element.
@@ -4317,6 +4635,340 @@ int32_t sv_variable_loss(sv_variable variable,
                          int32_t loss,
                          sv_tensor target,
                          sv_variable *result);
+
+/**
+ * Computes one of `SV_LOSS_...` as `sv_variable_loss`, with options. An option that the loss does not read is 0.
+ *
+ * Requires: `options` points to a struct with its size set.
+ */
+int32_t sv_variable_loss_with_options(sv_variable variable,
+                                      int32_t loss,
+                                      sv_tensor target,
+                                      const struct sv_loss_options *options,
+                                      sv_variable *result);
+
+/**
+ * Calls `work` once, on this thread. Operations of variables in it are not recorded, and their results are constants. Scopes that
+ * it begins and does not end, end with it.
+ *
+ * Requires: `work` is a function of this type that may be called with `user`.
+ */
+int32_t sv_no_grad(sv_no_grad_work work,
+                   void *user);
+
+/**
+ * Begins a scope of the calling thread in which operations of variables are not recorded, and writes its depth for
+ * `sv_no_grad_end`. Scopes nest. `sv_no_grad` ends its scope by itself.
+ */
+int32_t sv_no_grad_begin(size_t *depth);
+
+/**
+ * Ends the scope of the calling thread that began at a depth, and those in it that are still open. Ending it twice, or on another
+ * thread, is `SV_ERROR_INVALID_ARGUMENT`.
+ */
+int32_t sv_no_grad_end(size_t depth);
+
+/**
+ * Writes 1 if operations of variables on this thread are recorded, or 0.
+ */
+int32_t sv_is_grad_enabled(int32_t *is_enabled);
+
+/**
+ * Computes e^x / Σ e^x along an axis.
+ */
+int32_t sv_variable_softmax(sv_variable variable, int64_t axis, sv_variable *result);
+
+/**
+ * Computes the logarithm of `sv_variable_softmax`, without overflow.
+ */
+int32_t sv_variable_log_softmax(sv_variable variable, int64_t axis, sv_variable *result);
+
+/**
+ * Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
+ * `weight` and `bias` have that shape, or are NULL for none.
+ *
+ * Requires: `normalized_shape` points to `rank` numbers.
+ */
+int32_t sv_variable_layer_norm(sv_variable variable,
+                               const int64_t *normalized_shape,
+                               size_t rank,
+                               sv_variable weight,
+                               sv_variable bias,
+                               double eps,
+                               sv_variable *result);
+
+/**
+ * Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
+ * shape, or is NULL for none. A negative `eps` is the machine epsilon of the dtype.
+ *
+ * Requires: `normalized_shape` points to `rank` numbers.
+ */
+int32_t sv_variable_rms_norm(sv_variable variable,
+                             const int64_t *normalized_shape,
+                             size_t rank,
+                             sv_variable weight,
+                             double eps,
+                             sv_variable *result);
+
+/**
+ * Reduces a variable as `sv_tensor_reduce`, by `SV_REDUCE_SUM`, `_PROD`, `_MIN`, `_MAX`, `_MEAN`, `_VAR`, `_STD`, `_NORM` or
+ * `_LOGSUMEXP`. Equal extremes share the gradient.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers.
+ */
+int32_t sv_variable_reduce(sv_variable variable,
+                           int32_t reduction,
+                           const int64_t *axes,
+                           size_t count,
+                           int32_t keepdim,
+                           double parameter,
+                           sv_variable *result);
+
+/**
+ * Computes `SV_SCAN_SUM` or `SV_SCAN_PROD` along an axis.
+ */
+int32_t sv_variable_scan(sv_variable variable, int32_t scan, int64_t axis, sv_variable *result);
+
+/**
+ * Gives the elements in row-major order as another shape, in which one size may be -1.
+ *
+ * Requires: `shape` points to `rank` numbers.
+ */
+int32_t sv_variable_reshape(sv_variable variable,
+                            const int64_t *shape,
+                            size_t rank,
+                            sv_variable *result);
+
+/**
+ * Gives the axes from `first` to `last`, both included, as one.
+ */
+int32_t sv_variable_flatten(sv_variable variable, int64_t first, int64_t last, sv_variable *result);
+
+/**
+ * Gives an axis as several ones of these sizes, of which one may be -1 for the rest.
+ *
+ * Requires: `sizes` points to `count` numbers.
+ */
+int32_t sv_variable_unflatten(sv_variable variable,
+                              int64_t axis,
+                              const int64_t *sizes,
+                              size_t count,
+                              sv_variable *result);
+
+/**
+ * Drops an axis of size 1.
+ */
+int32_t sv_variable_squeeze(sv_variable variable, int64_t axis, sv_variable *result);
+
+/**
+ * Drops all axes of size 1.
+ */
+int32_t sv_variable_squeeze_all(sv_variable variable, sv_variable *result);
+
+/**
+ * Adds an axis of size 1 before `axis`; -1 puts it last.
+ */
+int32_t sv_variable_unsqueeze(sv_variable variable, int64_t axis, sv_variable *result);
+
+/**
+ * Gives a variable with two axes exchanged.
+ */
+int32_t sv_variable_transpose(sv_variable variable,
+                              int64_t first,
+                              int64_t second,
+                              sv_variable *result);
+
+/**
+ * Gives the axes in another order: axis `i` of the result is `axes[i]` of the variable.
+ *
+ * Requires: `axes` points to `count` numbers.
+ */
+int32_t sv_variable_permute(sv_variable variable,
+                            const int64_t *axes,
+                            size_t count,
+                            sv_variable *result);
+
+/**
+ * Moves axes to other positions; the others keep their order.
+ *
+ * Requires: `from` and `to` point to `count` numbers each.
+ */
+int32_t sv_variable_movedim(sv_variable variable,
+                            const int64_t *from,
+                            const int64_t *to,
+                            size_t count,
+                            sv_variable *result);
+
+/**
+ * Reverses axes.
+ *
+ * Requires: `axes` points to `count` numbers.
+ */
+int32_t sv_variable_flip(sv_variable variable,
+                         const int64_t *axes,
+                         size_t count,
+                         sv_variable *result);
+
+/**
+ * Repeats a variable to a larger shape: axes of size 1, and new ones in front, take its sizes. The gradient is summed over them.
+ *
+ * Requires: `shape` points to `rank` numbers.
+ */
+int32_t sv_variable_expand(sv_variable variable,
+                           const int64_t *shape,
+                           size_t rank,
+                           sv_variable *result);
+
+/**
+ * Gives positions along axes, one axis after the other, as `start:stop:step` in Python. The gradient of the others is 0.
+ *
+ * Requires: `slices` points to `count` structs.
+ */
+int32_t sv_variable_slice(sv_variable variable,
+                          const struct sv_slice *slices,
+                          size_t count,
+                          sv_variable *result);
+
+/**
+ * Gives one position along an axis, without that axis. A negative index counts from the end.
+ */
+int32_t sv_variable_select(sv_variable variable, int64_t axis, int64_t index, sv_variable *result);
+
+/**
+ * Gives `length` positions along an axis from `start` on.
+ */
+int32_t sv_variable_narrow(sv_variable variable,
+                           int64_t axis,
+                           size_t start,
+                           size_t length,
+                           sv_variable *result);
+
+/**
+ * Gives the elements whose positions along two axes differ by `offset`, as a new last axis in place of both.
+ */
+int32_t sv_variable_diagonal(sv_variable variable,
+                             int64_t offset,
+                             int64_t first,
+                             int64_t second,
+                             sv_variable *result);
+
+/**
+ * Writes `count` parts of a variable along an axis, of these sizes.
+ *
+ * The caller owns one reference to each of `results`.
+ *
+ * Requires: `sizes` points to `count` numbers, and `results` to space for `count` handles.
+ */
+int32_t sv_variable_split(sv_variable variable,
+                          const int64_t *sizes,
+                          size_t count,
+                          int64_t axis,
+                          sv_variable *results);
+
+/**
+ * Joins variables along an axis.
+ *
+ * Requires: `variables` points to `count` handles.
+ */
+int32_t sv_variable_cat(const sv_variable *variables,
+                        size_t count,
+                        int64_t axis,
+                        sv_variable *result);
+
+/**
+ * Joins variables of one shape along a new axis.
+ *
+ * Requires: `variables` points to `count` handles.
+ */
+int32_t sv_variable_stack(const sv_variable *variables,
+                          size_t count,
+                          int64_t axis,
+                          sv_variable *result);
+
+/**
+ * Moves elements along axes; those that leave at one end come back at the other.
+ *
+ * Requires: `shifts` and `axes` point to `count` numbers each.
+ */
+int32_t sv_variable_roll(sv_variable variable,
+                         const int64_t *shifts,
+                         const int64_t *axes,
+                         size_t count,
+                         sv_variable *result);
+
+/**
+ * Repeats a variable this many times along each axis.
+ *
+ * Requires: `times` points to `count` numbers.
+ */
+int32_t sv_variable_repeat(sv_variable variable,
+                           const int64_t *times,
+                           size_t count,
+                           sv_variable *result);
+
+/**
+ * Pads a variable as `sv_tensor_pad`.
+ *
+ * Requires: `widths` points to `2 * count` numbers, and `number` to a struct where the mode uses it.
+ */
+int32_t sv_variable_pad(sv_variable variable,
+                        const int64_t *widths,
+                        size_t count,
+                        int32_t mode,
+                        const struct sv_number *number,
+                        sv_variable *result);
+
+/**
+ * Returns an operand of its parts: a variable, or with NULL a tensor or a number.
+ */
+SV_INLINE sv_variable_operand sv_variable_operand_with(sv_variable variable, sv_operand other)
+{
+  sv_variable_operand operand;
+  operand.variable = variable;
+  operand.other = other;
+  return operand;
+}
+
+/**
+ * Returns a variable as an operand.
+ */
+SV_INLINE sv_variable_operand sv_variable_operand_of(sv_variable variable)
+{
+  /* NULL would stand for a tensor or a number. */
+  return sv_variable_operand_with(variable ? variable : SV_NO_VARIABLE, sv_operand_integer(0));
+}
+
+/**
+ * Computes an elementwise operation of one variable; see sv_variable_operation().
+ */
+SV_INLINE int32_t sv_variable_unary(uint32_t operation, sv_variable x, sv_variable *result)
+{
+  sv_variable_operand operand = sv_variable_operand_of(x);
+  return sv_variable_operation(operation, &operand, 1, result);
+}
+
+/**
+ * Computes an elementwise operation of two variables; see sv_variable_operation().
+ */
+SV_INLINE int32_t sv_variable_binary(uint32_t operation, sv_variable x, sv_variable y, sv_variable *result)
+{
+  sv_variable_operand operands[2];
+  operands[0] = sv_variable_operand_of(x);
+  operands[1] = sv_variable_operand_of(y);
+  return sv_variable_operation(operation, operands, 2, result);
+}
+
+/**
+ * Computes an elementwise operation of a variable and a tensor or a number, as sv_operand_of() and sv_operand_real() return them;
+ * see sv_variable_operation().
+ */
+SV_INLINE int32_t sv_variable_binary_with(uint32_t operation, sv_variable x, sv_operand y, sv_variable *result)
+{
+  sv_variable_operand operands[2];
+  operands[0] = sv_variable_operand_of(x);
+  operands[1] = sv_variable_operand_with(NULL, y);
+  return sv_variable_operation(operation, operands, 2, result);
+}
 
 /* ---- 10. The classifier ---- */
 

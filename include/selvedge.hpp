@@ -29,5 +29,6 @@
 #include "selvedge/symbolic.hpp"
 #include "selvedge/tensor.hpp"
 #include "selvedge/trace.hpp"
+#include "selvedge/variable.hpp"
 
 #endif

@@ -37,6 +37,10 @@ mod results;
 mod srt;
 #[path = "capi/tensors.rs"]
 mod tensors;
+#[path = "capi/variable_scopes.rs"]
+mod variable_scopes;
+#[path = "capi/variables.rs"]
+mod variables;
 
 const CPU: i32 = -1;
 
@@ -45,6 +49,13 @@ fn ok(call: impl FnOnce(*mut u64) -> i32) -> u64 {
     let mut handle = 0;
     check(call(&mut handle));
     handle
+}
+
+#[track_caller]
+fn release(handles: &[u64]) {
+    for handle in handles {
+        check(sv_release(*handle));
+    }
 }
 
 #[track_caller]

@@ -341,10 +341,12 @@ fn cpp_headers() -> String {
     paths.map(|path| fs::read_to_string(path).expect("headers are text")).collect()
 }
 
-/// Functions that the C++ layer has no use for: operations by code and their names, and DLPack before 1.0.
-const LEFT_TO_C: [&str; 10] = [
+/// Functions that the C++ layer has no use for: operations by code and their names, work in a callback that a scope replaces, and
+/// DLPack before 1.0.
+const LEFT_TO_C: [&str; 11] = [
     "sv_abi_version",
     "sv_binary",
+    "sv_no_grad",
     "sv_operation_arity",
     "sv_operation_code",
     "sv_operation_name",

@@ -1,22 +1,14 @@
-// Neural networks: variables, sequential models, losses and optimizers.
+// Neural networks: sequential models and optimizers.
 
 #ifndef SELVEDGE_NN_HPP
 #define SELVEDGE_NN_HPP
 
-#include "tensor.hpp"
+#include "variable.hpp"
 
 SELVEDGE_BEGIN
 
 namespace nn {
 
-enum class Loss : std::int32_t {
-    Mse = SV_LOSS_MSE,
-    BinaryCrossEntropy = SV_LOSS_BINARY_CROSS_ENTROPY,
-    BinaryCrossEntropyWithLogits = SV_LOSS_BINARY_CROSS_ENTROPY_WITH_LOGITS,
-    CrossEntropy = SV_LOSS_CROSS_ENTROPY,
-    Nll = SV_LOSS_NLL,
-    KlDiv = SV_LOSS_KL_DIV,
-};
 enum class Activation : std::int32_t {
     Relu = SV_NN_RELU,
     Gelu = SV_NN_GELU,
@@ -24,28 +16,6 @@ enum class Activation : std::int32_t {
     Silu = SV_NN_SILU,
     Tanh = SV_NN_TANH,
     Sigmoid = SV_NN_SIGMOID,
-};
-
-/// A tensor whose operations are recorded. A copy is the same variable.
-class Variable : public Object<Variable, sv_variable> {
-public:
-    Variable() noexcept = default;
-    explicit Variable(const Tensor &tensor, bool requires_grad = false)
-        : Object(detail::get<sv_variable>(sv_variable_create, tensor.handle(), std::int32_t{requires_grad}))
-    {
-    }
-
-    Tensor tensor() const { return detail::make<Tensor>(sv_variable_tensor, handle()); }
-    /// Returns the gradient, or an empty tensor if there is none.
-    Tensor grad() const { return detail::make<Tensor>(sv_variable_grad, handle()); }
-    /// Adds gradients to the variables that this one was computed from. Without a gradient it has one element.
-    void backward(const Tensor &gradient = {}) const { detail::call(sv_variable_backward, handle(), gradient.handle()); }
-    void zero_grad() const { detail::call(sv_variable_zero_grad, handle()); }
-    /// Computes the mean loss of a batch.
-    Variable loss(Loss loss, const Tensor &target) const
-    {
-        return detail::make<Variable>(sv_variable_loss, handle(), static_cast<std::int32_t>(loss), target.handle());
-    }
 };
 
 /// The methods of models of any kind.

@@ -7,6 +7,7 @@
 #include "elementwise.hpp"
 #include "indexing.hpp"
 #include "random_tensors.hpp"
+#include "ranges.hpp"
 #include "reduction.hpp"
 #include "sorting.hpp"
 
@@ -56,6 +57,7 @@ class Tensor : public Object<Tensor, sv_tensor>,
                public detail::Elementwise<Tensor>,
                public detail::Indexing<Tensor>,
                public detail::RandomTensors<Tensor>,
+               public detail::Ranges<Tensor>,
                public detail::Reductions<Tensor>,
                public detail::Sorting<Tensor> {
 public:
@@ -70,31 +72,6 @@ public:
     ~Tensor() = default;
 
     // Creation.
-
-    /// Copies a vector, an array or a span to a tensor of one dimension.
-    template <class Range, class = std::enable_if_t<detail::is_contiguous<const Range>::value>>
-    static Tensor from(const Range &elements, Device device = Device::cpu())
-    {
-        return from(elements, Shape(elements.size()), device);
-    }
-
-    /// Copies a vector, an array or a span, which is in row-major order, to a tensor of a shape.
-    template <class Range, class = std::enable_if_t<detail::is_contiguous<const Range>::value>>
-    static Tensor from(const Range &elements, const Shape &shape, Device device = Device::cpu())
-    {
-        using T = detail::element_of<const Range>;
-        return from_bytes(elements.data(), elements.size() * sizeof(T), dtype_of<T>, shape, device);
-    }
-
-    static Tensor from(const std::vector<bool> &elements, const Shape &shape, Device device = Device::cpu())
-    {
-        const std::vector<std::uint8_t> bytes(elements.begin(), elements.end());
-        return from_bytes(bytes.data(), bytes.size(), DType::Bool, shape, device);
-    }
-    static Tensor from(const std::vector<bool> &elements, Device device = Device::cpu())
-    {
-        return from(elements, Shape(elements.size()), device);
-    }
 
     /// Copies elements of any dtype from the host.
     static Tensor from_bytes(const void *data, std::size_t bytes, DType dtype, const Shape &shape,
@@ -266,16 +243,6 @@ public:
             return elements;
     }
 
-    /// Waits for the tensor, and copies its elements to a vector, an array or a span of their number.
-    template <class Range>
-    void copy_to(Range &&elements) const
-    {
-        using T = detail::element_of<Range>;
-        if (check_dtype("copy_to", dtype_of<T>))
-            detail::call(sv_tensor_to_host, handle(), static_cast<void *>(elements.data()),
-                         elements.size() * sizeof(T));
-    }
-
     /// Returns the elements of any dtype as bytes.
     std::vector<std::uint8_t> to_bytes() const
     {
@@ -386,8 +353,6 @@ public:
         return made(sv_tensor_slice, raw.data(), raw.size());
     }
     Tensor select(std::int64_t axis, std::int64_t index) const { return made(sv_tensor_select, axis, index); }
-    /// Returns one position along the first axis.
-    Tensor operator[](std::int64_t index) const { return select(0, index); }
     Tensor narrow(std::int64_t axis, std::size_t start, std::size_t length) const
     {
         return made(sv_tensor_narrow, axis, start, length);
@@ -508,6 +473,8 @@ public:
     }
 
 private:
+    friend class detail::Ranges<Tensor>;
+
     explicit Tensor(sv_tensor handle) noexcept : Object(handle) {}
 
     // A view of all elements is a tensor of its own, which a write to the other one does not change.

@@ -15,6 +15,7 @@
 #include "classes_check.hpp"
 #include "classes_indexing.hpp"
 #include "classes_nn.hpp"
+#include "classes_variables.hpp"
 
 namespace {
 
@@ -570,6 +571,9 @@ int main(int count, char **arguments)
     products_fused_functions_and_random_numbers();
     custom_operations_and_dlpack();
     files(folder);
+    tensors_are_ranges();
+    operators_of_variables_have_gradients();
+    losses_of_a_program_have_gradients_of_every_order();
     models_are_trained_and_stored(folder);
     classifiers_are_trained_and_stored(folder);
     classifiers_describe_themselves_and_their_rows();

@@ -72,9 +72,20 @@ fn handles(header: &str) -> Vec<&str> {
     opaque.chain(["sv_object"]).collect()
 }
 
+/// Returns the header without its inline functions that no macro defines.
+fn without_inline_functions(header: &str) -> String {
+    let mut parts = header.split("\nSV_INLINE ");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        rest.push_str(part.split_once("\n}\n").map_or(part, |(_, after)| after));
+    }
+    rest
+}
+
 /// Returns the functions of the library that the header declares, in its order.
 pub fn functions(header: &str) -> Vec<Function> {
     let handles = handles(header);
+    let header = &without_inline_functions(header);
     let (before, after) = header.split_once("/* A function of the header itself. */").unwrap_or((header, ""));
     let after = after.split_once("#undef SV_DEFINE_TERNARY").map_or("", |(_, after)| after);
     let (mut code, header) = (String::new(), format!("{before}{after}"));

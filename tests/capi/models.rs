@@ -10,7 +10,7 @@ use selvedge::capi::nn::optimizer::*;
 use selvedge::capi::nn::schedule::*;
 use selvedge::capi::nn::tokenizer::sv_tokenizer_bytes;
 use selvedge::capi::nn::trainer::{sv_gpt_trainer_create, sv_gpt_trainer_defaults, sv_gpt_trainer_options};
-use selvedge::capi::nn::variable::SV_LOSS_MSE;
+use selvedge::capi::nn::variable::losses::SV_LOSS_MSE;
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::elementwise::sv_unary;
 use selvedge::capi::tensor::operations::{SV_OP_GELU, SV_OP_GELU_TANH};

@@ -11,6 +11,7 @@ mod comments;
 mod operations;
 mod symbols;
 mod topics;
+mod variables;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,7 +58,9 @@ fn run() -> Result<(), Message> {
     // The inline functions are no symbols of the library.
     let list = symbols::list(&header(&root, &declarations, &[])?)?;
     let operations = operations::inline(&root.join("src/capi/tensor/operations.rs"))?;
-    let header = header(&root, &declarations, &[("Elementwise operations", operations)])?;
+    let variables = variables::INLINE.to_owned();
+    let inline = [("Elementwise operations", operations), ("Neural networks", variables)];
+    let header = header(&root, &declarations, &inline)?;
     since.push(root.join("include/selvedge.symbols"));
     for path in since {
         // The first list has no older one.
@@ -157,6 +160,9 @@ fn handles(text: &str) -> String {
             // A number of 64 ones is a pointer of as many.
             None if line == "#define SV_NO_TENSOR UINT64_MAX" => {
                 lines.push_str("#define SV_NO_TENSOR ((sv_tensor)UINTPTR_MAX)")
+            }
+            None if line == "#define SV_NO_VARIABLE UINT64_MAX" => {
+                lines.push_str("#define SV_NO_VARIABLE ((sv_variable)UINTPTR_MAX)")
             }
             None => lines.push_str(line),
         }

@@ -20,6 +20,8 @@ use super::status;
 /// A handle of no object. `sv_operand_of(NULL)` has it, because an operand whose `tensor` is 0 is a number; every function refuses it
 /// with `SV_ERROR_INVALID_HANDLE`.
 pub const SV_NO_TENSOR: sv_tensor = u64::MAX;
+/// A handle of no object. `sv_variable_operand_of(NULL)` has it, as `sv_operand_of(NULL)` has `SV_NO_TENSOR`.
+pub const SV_NO_VARIABLE: sv_variable = u64::MAX;
 
 /// The kinds of objects, as they stand in handles and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +174,7 @@ fn stale(handle: u64, name: &str, wanted: HandleKind) -> Failure {
 fn foreign(handle: u64, name: &str, wanted: HandleKind) -> Failure {
     let found = match HandleKind::of(handle) {
         _ if handle == 0 => "0, which is no object".to_owned(),
+        _ if handle == SV_NO_VARIABLE && wanted == HandleKind::Variable => "SV_NO_VARIABLE".to_owned(),
         _ if handle == SV_NO_TENSOR => "SV_NO_TENSOR".to_owned(),
         Some(kind) if kind != wanted => format!("{handle:#x}, the handle of a {}", kind.name()),
         _ => format!("{handle:#x}, which this library never gave"),

@@ -10,7 +10,8 @@ use super::super::guard;
 use super::super::handle::{Object, object, sv_model, sv_optimizer, sv_tensor, sv_variable};
 use super::super::tensor::{device, flag, give, parameter_dtype, sizes, tensor};
 use super::optimizer::optimizer;
-use super::variable::{give_variable, loss, variable};
+use super::variable::losses::loss;
+use super::variable::{give_variable, variable};
 use crate::nn::{self, Module};
 use crate::tensor::{Device, Generator, Tensor};
 

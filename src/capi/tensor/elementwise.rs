@@ -17,7 +17,7 @@ pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
 }
 
 /// Names the operation in the failure of a function that serves all of them.
-fn of_operation<T>(operation: Operation, result: Result<T>) -> Result<T> {
+pub(in crate::capi) fn of_operation<T>(operation: Operation, result: Result<T>) -> Result<T> {
     result.map_err(|Failure { status, message }| {
         let message = format!("{}: {message}", operation.name());
         Failure { status, message }
@@ -107,7 +107,7 @@ unsafe fn run_code<const COUNT: usize>(code: u32, handles: &[u64; COUNT], result
 }
 
 /// Fails for another number of operands than the operation takes.
-fn check_arity(operation: Operation, count: usize) -> Result<()> {
+pub(in crate::capi) fn check_arity(operation: Operation, count: usize) -> Result<()> {
     if operation.arity() == count {
         return Ok(());
     }

@@ -47,13 +47,13 @@ enum Item {
 }
 
 /// The entries of an expression, with references to their tensors.
-pub(super) struct Items(Vec<Item>);
+pub(in crate::capi) struct Items(Vec<Item>);
 
 impl Items {
     /// # Safety
     ///
     /// As [`slice`].
-    unsafe fn new(items: *const sv_index, count: usize) -> Result<Items> {
+    pub(in crate::capi) unsafe fn new(items: *const sv_index, count: usize) -> Result<Items> {
         let item = |item: &sv_index| {
             check_reserved("items.reserved", item.reserved)?;
             Ok(match item.kind {
@@ -72,7 +72,7 @@ impl Items {
     }
 
     /// Returns the entries as operations take them.
-    pub(super) fn entries(&self) -> Vec<Index<'_>> {
+    pub(in crate::capi) fn entries(&self) -> Vec<Index<'_>> {
         let entry = |item| match item {
             &Item::At(position) => Index::At(position),
             &Item::Slice(slice) => Index::Slice(slice),

@@ -178,7 +178,7 @@ pub struct sv_slice {
 }
 
 impl sv_slice {
-    pub(super) fn parts(self) -> (isize, Slice) {
+    pub(in crate::capi) fn parts(self) -> (isize, Slice) {
         let (start, stop) = (self.start as isize, self.stop as isize);
         let range = match (self.start == SV_OPEN, self.stop == SV_OPEN) {
             (true, true) => Slice::from(..),

@@ -48,7 +48,7 @@ pub const SV_SCAN_MAX: i32 = 3;
 pub const SV_SCAN_MIN: i32 = 4;
 
 /// Returns the correction of a variance.
-fn correction(parameter: f64) -> Result<usize> {
+pub(in crate::capi) fn correction(parameter: f64) -> Result<usize> {
     if parameter.fract() != 0.0 || !(0.0..=9.0e15).contains(&parameter) {
         return Err(Failure::argument("parameter", parameter, "a whole number from 0 on, the correction"));
     }

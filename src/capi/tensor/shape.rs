@@ -1,7 +1,7 @@
 //! Tensors put together from others, repeated, padded and masked.
 
 use super::super::arguments::slice;
-use super::super::error::Failure;
+use super::super::error::{Failure, Result};
 use super::super::handle::sv_tensor;
 use super::{Operand, give, sizes, sv_number, sv_operand, tensors};
 use crate::tensor::{Padding, Tensor};
@@ -98,6 +98,36 @@ pub unsafe extern "C" fn sv_tensor_repeat_interleave(
     })
 }
 
+/// Returns the widths and the mode of a padding of the first `count` of `rank` axes.
+///
+/// # Safety
+///
+/// `widths` is NULL or points to `2 * count` numbers, and `number` is NULL or points to a struct.
+pub(in crate::capi) unsafe fn padding(
+    rank: usize,
+    widths: *const i64,
+    count: usize,
+    mode: i32,
+    number: *const sv_number,
+) -> Result<(Vec<(usize, usize)>, Padding)> {
+    if count > rank {
+        return Err(Failure::argument("count", count, &format!("at most {rank}, the axes of the tensor")));
+    }
+    let width = |width: i64| {
+        usize::try_from(width).map_err(|_| Failure::argument("widths", width, "widths from 0 on"))
+    };
+    let pairs = slice(widths, 2 * count, "widths")?.chunks_exact(2);
+    let pairs = pairs.map(|pair| Ok((width(pair[0])?, width(pair[1])?))).collect::<Result<Vec<_>>>()?;
+    let padding = match mode {
+        SV_PADDING_CONSTANT => Padding::Constant(super::number(number, "number")?),
+        SV_PADDING_REFLECT => Padding::Reflect,
+        SV_PADDING_REPLICATE => Padding::Replicate,
+        SV_PADDING_CIRCULAR => Padding::Circular,
+        other => return Err(Failure::argument("mode", other, "one of SV_PADDING_...")),
+    };
+    Ok((pairs, padding))
+}
+
 /// Pads a tensor: `widths[2 * i]` elements before and `widths[2 * i + 1]` behind axis `i`, for the first `count` axes. `mode`
 /// is one of `SV_PADDING_...`; only `SV_PADDING_CONSTANT` uses `number`.
 ///
@@ -115,24 +145,8 @@ pub unsafe extern "C" fn sv_tensor_pad(
 ) -> i32 {
     give("sv_tensor_pad", result, || {
         let tensor = super::tensor(tensor, "tensor")?;
-        if count > tensor.rank() {
-            let wanted = format!("at most {}, the axes of the tensor", tensor.rank());
-            return Err(Failure::argument("count", count, &wanted));
-        }
-        let widths = slice(widths, 2 * count, "widths")?;
-        let width = |width: i64| {
-            usize::try_from(width).map_err(|_| Failure::argument("widths", width, "widths from 0 on"))
-        };
-        let pairs = widths.chunks_exact(2).map(|pair| Ok((width(pair[0])?, width(pair[1])?)));
-        let pairs = pairs.collect::<super::super::error::Result<Vec<_>>>()?;
-        let padding = match mode {
-            SV_PADDING_CONSTANT => Padding::Constant(super::number(number, "number")?),
-            SV_PADDING_REFLECT => Padding::Reflect,
-            SV_PADDING_REPLICATE => Padding::Replicate,
-            SV_PADDING_CIRCULAR => Padding::Circular,
-            other => return Err(Failure::argument("mode", other, "one of SV_PADDING_...")),
-        };
-        Ok(tensor.pad(&pairs, padding)?)
+        let (widths, padding) = padding(tensor.rank(), widths, count, mode, number)?;
+        Ok(tensor.pad(&widths, padding)?)
     })
 }
 

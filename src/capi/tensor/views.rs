@@ -1,7 +1,7 @@
 //! Views: tensors that share the elements of another one, without a copy.
 
 use super::super::arguments::{collected, slice, slice_mut};
-use super::super::error::Failure;
+use super::super::error::{Failure, Result};
 use super::super::handle::sv_tensor;
 use super::{axes, give, sizes, sv_slice};
 
@@ -211,6 +211,19 @@ pub unsafe extern "C" fn sv_tensor_unfold(
     })
 }
 
+/// Returns the sizes of `count` parts of an axis.
+///
+/// # Safety
+///
+/// As [`slice`].
+pub(in crate::capi) unsafe fn part_sizes(sizes: *const i64, count: usize) -> Result<Vec<usize>> {
+    let sizes = slice(sizes, count, "sizes")?;
+    if let Some(size) = sizes.iter().find(|size| **size < 0) {
+        return Err(Failure::argument("sizes", *size, "sizes from 0 on"));
+    }
+    collected(count, "sizes", sizes.iter().map(|size| *size as usize))
+}
+
 /// Writes views of `count` parts of a tensor along an axis, of these sizes.
 ///
 /// The caller owns one reference to each of `results`.
@@ -227,13 +240,9 @@ pub unsafe extern "C" fn sv_tensor_split(
     results: *mut sv_tensor,
 ) -> i32 {
     super::super::guard::call("sv_tensor_split", || {
-        let (results, sizes) = (slice_mut(results, count, "results")?, slice(sizes, count, "sizes")?);
+        let results = slice_mut(results, count, "results")?;
         let tensor = super::tensor(tensor, "tensor")?;
-        if let Some(size) = sizes.iter().find(|size| **size < 0) {
-            return Err(Failure::argument("sizes", *size, "sizes from 0 on"));
-        }
-        let sizes = collected(count, "sizes", sizes.iter().map(|size| *size as usize))?;
-        let parts = tensor.split(&sizes, axis as isize)?;
+        let parts = tensor.split(&part_sizes(sizes, count)?, axis as isize)?;
         results.copy_from_slice(&super::enter_all(parts)?);
         Ok(())
     })
