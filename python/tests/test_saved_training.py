@@ -1,5 +1,6 @@
 """Pickles and copies of modules and optimizers, checkpoints of loops, and trainers that continue with the same bits."""
 
+import _thread
 import collections
 import copy
 import pickle
@@ -352,6 +353,18 @@ def test_a_callback_stops_a_run_and_raises_through_it():
     done.start()
     done.join()
     assert trainer.step_count == 6
+
+
+def test_an_interrupt_ends_a_long_run_between_steps():
+    trainer = nn.Trainer(nn.Gpt(config(), seed=1), TEXT, **{**OPTIONS, "steps": 10**9})
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    timer.join()
+    taken = trainer.step_count
+    trainer.step()
+    assert trainer.step_count == taken + 1 > 1
 
 
 @pytest.mark.parametrize("tokenizer", [None, "bytes", "characters"])
