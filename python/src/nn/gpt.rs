@@ -30,7 +30,7 @@ use crate::tensor::new_tensor;
 /// >>> sv.nn.GptConfig(65)
 /// GptConfig(vocab_size=65, context=128, width=128, layers=4, heads=4)
 #[pyclass(name = "GptConfig", module = "selvedge.nn", frozen, eq)]
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct PyGptConfig(pub GptConfig);
 
 /// The activations with their names in Python.
