@@ -1,11 +1,12 @@
 //! `selvedge.Decoder`: a transformer of a published model.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyDict};
 use selvedge::nn::{
-    Decoder, DecoderGeneration, DecoderOptions, GenerationOptions, Module, Variable, no_grad,
+    Decoder, DecoderGeneration, DecoderOptions, GenerationOptions, LoraOptions, Module, Variable, no_grad,
 };
 use selvedge::{DType, Tensor};
 
@@ -14,16 +15,50 @@ use crate::device::{PyDevice, device_or_default};
 use crate::dtype::PyDType;
 use crate::error::{Result, invalid, wrong_type};
 use crate::nested::is_sequence;
+use crate::nn::dict_of;
 use crate::tensor::{PyTensor, new_tensor};
 
 /// A decoder-only transformer of a published model: GPT-2, Llama, Mistral, Qwen 2 and 3, Gemma 1 to 3 or Phi 3.
 ///
 /// `Decoder.load(folder)` loads a folder as Hugging Face publishes it.
 #[pyclass(name = "Decoder", module = "selvedge", frozen)]
-pub struct PyDecoder(Decoder);
+pub struct PyDecoder(Mutex<Arc<Decoder>>);
 
-/// Returns the ids of one prompt.
-fn ids(tensor: &Tensor) -> Result<Vec<u32>> {
+impl From<Decoder> for PyDecoder {
+    fn from(model: Decoder) -> PyDecoder {
+        PyDecoder(Mutex::new(Arc::new(model)))
+    }
+}
+
+impl PyDecoder {
+    /// Returns the model, which nothing replaces while it is used.
+    pub fn shared(&self) -> Arc<Decoder> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the model.
+    ///
+    /// # Errors
+    ///
+    /// An invalid argument if a trainer or another thread uses the model.
+    fn change<R>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&mut Decoder) -> selvedge::Result<R>,
+    ) -> selvedge::Result<R> {
+        let mut model = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match Arc::get_mut(&mut model) {
+            Some(model) => work(model),
+            None => {
+                let wanted = "one that no Trainer and no other thread uses; delete the trainer before";
+                Err(invalid(operation, "a model in use", wanted))
+            }
+        }
+    }
+}
+
+/// Returns the ids of a sequence.
+pub fn ids_of(tensor: &Tensor) -> Result<Vec<u32>> {
     // A list without elements has a dtype of its own.
     if tensor.count() == 0 {
         return Ok(Vec::new());
@@ -46,15 +81,15 @@ fn prompts(data: &Bound<'_, PyAny>) -> Result<(Vec<Vec<u32>>, bool)> {
     if is_sequence(data) && data.get_item(0).is_ok_and(|first| first.extract::<i64>().is_err()) {
         let mut all = Vec::new();
         for item in data.try_iter()? {
-            all.push(ids(&new_tensor(&item?, None, None)?)?);
+            all.push(ids_of(&new_tensor(&item?, None, None)?)?);
         }
         return Ok((all, false));
     }
     let tensor = new_tensor(data, None, None)?;
     if tensor.rank() < 2 {
-        return Ok((vec![ids(&tensor)?], true));
+        return Ok((vec![ids_of(&tensor)?], true));
     }
-    let rows = (0..tensor.shape()[0]).map(|row| ids(&tensor.select(0, row as isize)?));
+    let rows = (0..tensor.shape()[0]).map(|row| ids_of(&tensor.select(0, row as isize)?));
     Ok((rows.collect::<Result<_>>()?, false))
 }
 
@@ -63,66 +98,114 @@ impl PyDecoder {
     /// Loads `config.json`, `generation_config.json` if there is one, and `model.safetensors` or its shards. Without a dtype the
     /// parameters have that of the stored embedding, but f32 on the CPU for 16 bits.
     #[staticmethod]
-    #[pyo3(signature = (folder, *, device=None, dtype=None))]
+    ///
+    /// `compute_dtype` is the dtype of activations and products, such as bf16 for the training of f32 parameters.
+    #[pyo3(signature = (folder, *, device=None, dtype=None, compute_dtype=None))]
     fn load(
         py: Python<'_>,
         folder: PathBuf,
         device: Option<DeviceArgument>,
         dtype: Option<DTypeArgument>,
+        compute_dtype: Option<DTypeArgument>,
     ) -> Result<PyDecoder> {
         let device = device_or_default(device);
-        let options = DecoderOptions { dtype: dtype.map(|dtype| dtype.0), ..DecoderOptions::default() };
-        Ok(PyDecoder(py.detach(|| Decoder::load(folder, &device, &options))?))
+        let [dtype, compute_dtype] = [dtype, compute_dtype].map(|dtype| dtype.map(|dtype| dtype.0));
+        let options = DecoderOptions { dtype, compute_dtype };
+        Ok(py.detach(|| Decoder::load(folder, &device, &options))?.into())
+    }
+
+    /// Adds adapters of low rank (LoRA) to linear layers, which are the parameters from then on. `alpha` is by default twice the rank;
+    /// `layers` are names of layers or their ends, such as "q_proj", by default the projections of queries and values.
+    #[pyo3(signature = (rank, *, alpha=None, layers=None, seed=InRange(1)), text_signature = "($self, rank, *, alpha=None, layers=None, seed=1)")]
+    fn add_lora(
+        &self,
+        py: Python<'_>,
+        rank: InRange<usize>,
+        alpha: Option<InRange<f64>>,
+        layers: Option<Vec<String>>,
+        seed: InRange<u64>,
+    ) -> Result<()> {
+        let options = LoraOptions { layers, ..LoraOptions::new(rank.0) };
+        let options = LoraOptions { alpha: alpha.map_or(options.alpha, |alpha| alpha.0), ..options };
+        Ok(py.detach(|| self.change("add_lora", |model| model.add_lora(&options, seed.0)))?)
+    }
+
+    /// Adds the adapters of a folder that `save_lora` or peft wrote.
+    fn load_lora(&self, py: Python<'_>, folder: PathBuf) -> Result<()> {
+        Ok(py.detach(|| self.change("load_lora", |model| model.load_lora(folder)))?)
+    }
+
+    /// Adds the adapters to the weights, and removes them.
+    fn merge_lora(&self, py: Python<'_>) -> Result<()> {
+        Ok(py.detach(|| self.change("merge_lora", Decoder::merge_lora))?)
+    }
+
+    /// Writes the adapters into a folder, as peft does. `base` is the name of the base model there.
+    fn save_lora(&self, py: Python<'_>, folder: PathBuf, base: &str) -> Result<()> {
+        Ok(py.detach(|| self.shared().save_lora(folder, base))?)
+    }
+
+    /// The rank of the adapters, None without adapters.
+    #[getter]
+    fn lora_rank(&self) -> Option<usize> {
+        self.shared().lora().map(|options| options.rank)
+    }
+
+    /// The tensors of the parameters by name; with adapters, theirs alone. Later steps do not change them.
+    fn state_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        let tensors = py.detach(|| self.shared().state_dict());
+        Ok(dict_of(py, tensors)?)
     }
 
     /// Writes the files of a folder, which is created. transformers loads them.
     fn save(&self, py: Python<'_>, folder: PathBuf) -> Result<()> {
-        Ok(py.detach(|| self.0.save(folder))?)
+        Ok(py.detach(|| self.shared().save(folder))?)
     }
 
     /// The number of ids.
     #[getter]
     fn vocab_size(&self) -> usize {
-        self.0.config().vocab_size()
+        self.shared().config().vocab_size()
     }
 
     /// The number of positions that the decoder was made for.
     #[getter]
     fn context(&self) -> usize {
-        self.0.config().context()
+        self.shared().config().context()
     }
 
     /// The number of elements of the parameters.
     #[getter]
     fn parameter_count(&self) -> usize {
-        self.0.config().parameter_count()
+        self.shared().config().parameter_count()
     }
 
     /// The ids that end a sequence.
     #[getter]
     fn end_ids(&self) -> Vec<u32> {
-        self.0.config().end_ids().to_vec()
+        self.shared().config().end_ids().to_vec()
     }
 
     /// The device of the parameters.
     #[getter]
     fn device(&self) -> PyDevice {
-        PyDevice(self.0.device())
+        PyDevice(self.shared().device())
     }
 
     /// The dtype of the parameters.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.0.dtype())
+        PyDType(self.shared().dtype())
     }
 
     /// The logits of ids: (batch, length, vocabulary) of shape (batch, length), and (length, vocabulary) of one sequence.
     fn logits(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> Result<PyTensor> {
-        let ids = new_tensor(ids, None, Some(self.0.device()))?;
+        let model = self.shared();
+        let ids = new_tensor(ids, None, Some(model.device()))?;
         let logits = py.detach(|| {
             let is_one = ids.rank() == 1;
             let ids = if is_one { ids.unsqueeze(0)? } else { ids };
-            let logits = no_grad(|| self.0.forward(&Variable::new(ids)))?.tensor();
+            let logits = no_grad(|| model.forward(&Variable::new(ids)))?.tensor();
             if is_one { logits.select(0, 0) } else { Ok(logits) }
         })?;
         Ok(logits.into())
@@ -174,7 +257,8 @@ impl PyDecoder {
         options.sampler.repetition_penalty = repetition_penalty.0;
         options.sampler.presence_penalty = presence_penalty.0;
         options.sampler.frequency_penalty = frequency_penalty.0;
-        let mut generation = DecoderGeneration::new(&self.0, &prompts, &options)?;
+        let model = self.shared();
+        let mut generation = DecoderGeneration::new(&model, &prompts, &options)?;
         let mut found = vec![Vec::new(); prompts.len()];
         let mut step = 0usize;
         while let Some(new) = py.detach(|| generation.next()) {
@@ -201,7 +285,8 @@ impl PyDecoder {
     }
 
     fn __repr__(&self) -> String {
-        let config = self.0.config();
+        let model = self.shared();
+        let config = model.config();
         let (layers, width, vocab_size) = (config.layers(), config.width(), config.vocab_size());
         format!("Decoder(layers={layers}, width={width}, vocab_size={vocab_size})")
     }

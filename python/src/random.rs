@@ -1,7 +1,7 @@
 //! `selvedge.Generator`, and random tensors.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
 use selvedge::DType;
 use selvedge::tensor::{Generator, GeneratorState};
 
@@ -14,6 +14,12 @@ use crate::tensor::PyTensor;
 /// A random number generator: `Generator(seed)`; without a seed an unpredictable one.
 #[pyclass(name = "Generator", module = "selvedge", frozen)]
 pub struct PyGenerator(Generator);
+
+impl From<Generator> for PyGenerator {
+    fn from(generator: Generator) -> PyGenerator {
+        PyGenerator(generator)
+    }
+}
 
 impl PyGenerator {
     /// Returns the generator of Rust.
@@ -153,6 +159,16 @@ impl PyGenerator {
 
     fn set_state(&self, state: (InRange<u64>, InRange<u64>)) {
         self.0.set_state(GeneratorState { seed: state.0.0, offset: state.1.0 });
+    }
+
+    /// Restores a pickled generator.
+    #[classmethod]
+    fn _at(_class: &Bound<'_, PyType>, seed: InRange<u64>, offset: InRange<u64>) -> PyGenerator {
+        PyGenerator(Generator::at(GeneratorState { seed: seed.0, offset: offset.0 }))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (u64, u64))> {
+        Ok((py.get_type::<PyGenerator>().getattr("_at")?, self.state()))
     }
 
     fn __repr__(&self) -> String {

@@ -19,6 +19,13 @@ pub struct PyTokenizer {
     folder: PathBuf,
 }
 
+impl PyTokenizer {
+    /// Returns the tokenizer of Rust.
+    pub fn tokenizer(&self) -> &dyn Tokenizer {
+        &self.tokenizer
+    }
+}
+
 /// Returns the ids of numbers of Python.
 fn plain(ids: Vec<InRange<u32>>) -> Vec<u32> {
     ids.into_iter().map(|id| id.0).collect()

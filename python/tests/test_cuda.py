@@ -126,3 +126,25 @@ def test_an_exception_in_a_capture_leaves_a_step_that_runs(cuda):
         step(x)
     assert len(calls) == 2 and step.state_dict().keys() == before.keys()
     assert step(x).shape == () and not step.is_captured and "in the capture" in step.uncaptured_reason
+
+
+def test_a_module_on_two_devices_is_refused_with_the_names_of_its_parameters(cuda):
+    class Two(nn.Module):
+        def __init__(self):
+            self.here = nn.Parameter([1.0])
+            self.there = nn.Parameter([1.0], device="cuda")
+
+    parameters = nn.Parameters(Two())
+    with pytest.raises(sv.ArgumentError, match="cpu, of the parameter 'here'.*cuda:0, of the parameter 'there'"):
+        nn.TrainingStep(parameters, nn.SGD(parameters, lr=0.1), lambda x: x)
+
+
+def test_a_pickled_module_comes_back_on_its_device(cuda):
+    layer = nn.Linear(2, 2, device="cuda", dtype="f64")
+    other = pickle.loads(pickle.dumps(layer))
+    assert (other.weight.device, other.weight.dtype, other.bias.shape) == (sv.Device("cuda"), sv.f64, (2,))
+
+
+def test_a_pickled_module_has_its_elements_on_the_device(computing_cuda):
+    layer = nn.Linear(2, 2, device="cuda")
+    assert pickle.loads(pickle.dumps(layer)).weight.tolist() == layer.weight.tolist()

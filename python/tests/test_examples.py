@@ -20,3 +20,12 @@ def test_the_gpt_learns(repository):
     *steps, verse = result.stdout.splitlines()
     losses = [float(line.split("loss ")[1].split(",")[0]) for line in steps if line.startswith("step")]
     assert len(losses) == 4 and losses[0] > 3 and losses[-1] < 1.6 and result.stdout.count("Over") == 1
+
+
+def test_a_text_is_trained_stored_and_continued(repository, tmp_path):
+    command = [sys.executable, repository / "python/examples/train_text.py", "40", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    losses = [float(line.split("loss ")[1].split(",")[0]) for line in result.stdout.splitlines() if line.startswith("step")]
+    assert len(losses) == 2 and losses[1] < losses[0] < 5.6
+    assert "the resumed run has the same bits: True" in result.stdout and (tmp_path / "checkpoint/SHA256SUMS").exists()

@@ -122,7 +122,18 @@ impl Initializer {
         Initializer { compute_dtype: Some(dtype), ..self }
     }
 
-    pub(super) fn compute_dtype(&self) -> Option<DType> {
+    /// Returns the device of the parameters.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Returns the dtype of the parameters.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Returns the dtype to compute in, if it is set.
+    pub fn compute_dtype(&self) -> Option<DType> {
         self.compute_dtype
     }
 

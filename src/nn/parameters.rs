@@ -49,6 +49,27 @@ pub struct Parameters {
     buffers: Vec<(Arc<FlatStorage>, Arc<FlatStorage>)>,
 }
 
+/// Checks that parameters are on one device.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`] with the names of two parameters and their devices.
+pub(super) fn check_one_device<'a>(
+    operation: &'static str,
+    mut parameters: impl Iterator<Item = (&'a str, &'a Variable)>,
+) -> Result<()> {
+    let Some((first, parameter)) = parameters.next() else { return Ok(()) };
+    let device = parameter.device();
+    match parameters.find(|(_, parameter)| parameter.device() != device) {
+        None => Ok(()),
+        Some((other, parameter)) => {
+            let left = format!("{device}, of the parameter '{first}'");
+            let right = format!("{}, of the parameter '{other}'", parameter.device());
+            Err(Error::DeviceMismatch { operation, left, right })
+        }
+    }
+}
+
 impl Parameters {
     /// Moves the parameters of a module into buffers. A parameter that the module returns twice counts once, under its first
     /// name.

@@ -45,6 +45,7 @@ mod optimizers;
 mod parameters;
 mod reference;
 mod sampler;
+mod saved_models;
 mod second;
 mod step;
 #[cfg(feature = "models")]

@@ -12,7 +12,8 @@ use selvedge::nn::{
 use selvedge::tensor::Generator;
 
 use super::module::{Layer, ObjectModule, PyNnModule};
-use super::variable::{PyParameter, PyVariable, VariableArgument, parameter};
+use super::pickle::arguments;
+use super::variable::{PyParameter, PyVariable, VariableArgument, parameter_of};
 use crate::arguments::{DTypeArgument, DeviceArgument, InRange, Sizes};
 use crate::device::device_or_default;
 use crate::error::{Result, invalid, type_name, wrong_type};
@@ -56,7 +57,22 @@ impl Weights {
 /// `weights` is "fan_in" (uniform in ±sqrt(2 / inputs)), ("uniform", bound), ("normal", deviation), or "xavier_uniform", "xavier_normal",
 /// "kaiming_uniform" or "kaiming_normal", alone or with a gain. `residual_weights` are those of layers whose result is added to a residual.
 #[pyclass(name = "Initializer", module = "selvedge.nn", frozen)]
-pub struct PyInitializer(Initializer);
+pub struct PyInitializer(pub Initializer);
+
+impl PyInitializer {
+    /// Returns the initializer of a layer whose elements are set then.
+    pub fn restored(
+        device: DeviceArgument,
+        dtype: DTypeArgument,
+        compute_dtype: Option<DTypeArgument>,
+    ) -> PyInitializer {
+        let initializer = Initializer::new(&device.0).with_seed(0).with_dtype(dtype.0);
+        PyInitializer(match compute_dtype {
+            Some(compute_dtype) => initializer.with_compute_dtype(compute_dtype.0),
+            None => initializer,
+        })
+    }
+}
 
 #[pymethods]
 impl PyInitializer {
@@ -96,10 +112,10 @@ impl PyInitializer {
     }
 }
 
-type InitializerArgument<'a, 'py> = Option<&'a Bound<'py, PyInitializer>>;
+pub type InitializerArgument<'a, 'py> = Option<&'a Bound<'py, PyInitializer>>;
 
 /// Returns the given initializer, or one of a device and a dtype.
-fn initializer(
+pub fn initializer(
     layer: &'static str,
     initializer: InitializerArgument<'_, '_>,
     device: Option<DeviceArgument>,
@@ -121,7 +137,7 @@ fn initializer(
     }
 }
 
-fn generator_or_default(generator: Option<&Bound<'_, PyGenerator>>) -> Generator {
+pub fn generator_or_default(generator: Option<&Bound<'_, PyGenerator>>) -> Generator {
     let default = || device_or_default(None).generator();
     generator.map_or_else(default, |generator| generator.get().generator().clone())
 }
@@ -162,9 +178,10 @@ macro_rules! layers {
                 #[allow(clippy::too_many_arguments, reason = "the options of a layer")]
                 fn __init__<'py>(slf: &Bound<'py, Self> $(, $argument: $type)*) -> Result<()> {
                     let py = slf.py();
+                    let recorded = arguments!(py $(, $argument)*);
                     $(let $prepared = $value;)*
                     let layer: selvedge::Result<Layer> = py.detach(|| $layer);
-                    PyNnModule::set_layer(slf.as_super(), &py.get_type::<$class>(), layer?);
+                    PyNnModule::set_layer(slf.as_super(), &py.get_type::<$class>(), layer?, &recorded);
                     Ok(())
                 }
             }
@@ -434,8 +451,9 @@ macro_rules! variables {
                 #[doc = concat!("The ", stringify!($name), ", None without one.")]
                 #[getter]
                 fn $name<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyParameter>>> {
-                    let found = slf.as_super().get().variable_of_layer(stringify!($name));
-                    found.map(|variable| parameter(slf.py(), variable)).transpose()
+                    let (name, module) = (stringify!($name), slf.as_super());
+                    let found = module.get().variable_of_layer(name);
+                    found.map(|variable| parameter_of(slf.py(), variable, module.as_any(), name)).transpose()
                 }
             )*
         }

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use selvedge::Tensor;
 use selvedge::nn::{Activation, Linear, Module, Variable};
 
-use super::variable::{PyBuffer, PyParameter, PyVariable, VariableArgument, buffer, parameter};
+use super::variable::{PyBuffer, PyParameter, PyVariable, VariableArgument, buffer, parameter_of};
 use crate::error::{Result, invalid, raised, type_name, wrong_type};
 use crate::tensor::{PyTensor, new_tensor};
 
@@ -39,6 +39,13 @@ impl Layer {
     }
 }
 
+/// The class of a layer of Rust and the arguments of its `__init__`, of which a pickle makes it again. `initializer` is the name of the
+/// dtype to compute in.
+pub struct Origin {
+    pub class: Py<PyType>,
+    pub arguments: Py<PyDict>,
+}
+
 /// The base class of models and layers. A subclass defines `forward`, which a call of the module calls.
 ///
 /// Attributes that are a `Parameter`, a `Buffer` or a `Module` belong to it, and so do those in lists, tuples and dicts.
@@ -53,7 +60,7 @@ impl Layer {
 /// ['norm.weight', 'norm.bias', 'scale']
 #[pyclass(name = "Module", module = "selvedge.nn", frozen, subclass, dict, weakref)]
 pub struct PyNnModule {
-    layer: Mutex<Option<Arc<Layer>>>,
+    layer: Mutex<Option<(Arc<Layer>, Arc<Origin>)>>,
     /// True if the object's class is that of the layer, so that Python changes nothing of it.
     is_plain: AtomicBool,
     is_training: AtomicBool,
@@ -94,15 +101,64 @@ impl PyNnModule {
     }
 
     fn layer(&self) -> Option<Arc<Layer>> {
+        self.layer_and_origin().map(|(layer, _)| layer)
+    }
+
+    /// Returns the layer with its origin.
+    pub fn layer_and_origin(&self) -> Option<(Arc<Layer>, Arc<Origin>)> {
         self.layer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns whether the module is in the training mode.
+    pub fn is_in_training(&self) -> bool {
+        self.is_training.load(Ordering::Relaxed)
+    }
+
+    /// Sets the mode of this module alone.
+    pub fn set_mode(&self, py: Python<'_>, is_training: bool) {
+        self.note_mode(is_training);
+        if let Some(layer) = self.layer() {
+            py.detach(|| layer.set_training(is_training));
+        }
+    }
+
+    /// Takes the mode that the layer has.
+    pub fn note_mode(&self, is_training: bool) {
+        self.is_training.store(is_training, Ordering::Relaxed);
+    }
+
+    /// Returns the hooks in their order.
+    pub fn hook_list(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        self.hooks().iter().map(|(_, hook)| hook.clone_ref(py)).collect()
+    }
+
+    /// Sets the hooks.
+    pub fn set_hooks(&self, hooks: Vec<Py<PyAny>>) {
+        self.hook_count.store(hooks.len() as u64, Ordering::Relaxed);
+        *self.hooks() = (0..).zip(hooks).collect();
+    }
+
+    /// Takes the layer, the mode and the hooks of another module.
+    pub fn share(&self, other: &PyNnModule, py: Python<'_>) {
+        let layer = other.layer_and_origin();
+        *self.layer.lock().unwrap_or_else(PoisonError::into_inner) = layer;
+        self.is_plain.store(other.is_plain.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.note_mode(other.is_in_training());
+        self.set_hooks(other.hook_list(py));
+    }
+
     /// Sets the layer of an object of a class or of a subclass of it.
-    pub fn set_layer(object: &Bound<'_, PyNnModule>, class: &Bound<'_, PyType>, layer: Layer) {
+    pub fn set_layer(
+        object: &Bound<'_, PyNnModule>,
+        class: &Bound<'_, PyType>,
+        layer: Layer,
+        arguments: &Bound<'_, PyDict>,
+    ) {
         let module = object.get();
         layer.set_training(module.is_training.load(Ordering::Relaxed));
         module.is_plain.store(object.get_type().is(class), Ordering::Relaxed);
-        *module.layer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(layer));
+        let origin = Arc::new(Origin::new(class, arguments));
+        *module.layer.lock().unwrap_or_else(PoisonError::into_inner) = Some((Arc::new(layer), origin));
     }
 
     /// Returns a parameter or a buffer of the layer.
@@ -147,7 +203,7 @@ impl<'py> Members<'py> {
             let (parameters, buffers) =
                 layer.with(|module| (module.named_parameters(), module.named_buffers()));
             for (own, variable) in parameters {
-                let object = parameter(py, variable)?.into_any();
+                let object = parameter_of(py, variable, module.as_any(), &own)?.into_any();
                 self.found.push((joined(&name, &own), Member::Parameter(object)));
             }
             for (own, variable) in buffers {
@@ -239,6 +295,12 @@ impl ObjectModule {
             }
         }
         Ok(ObjectModule { parameters, buffers, ..ObjectModule::of_forward(object) })
+    }
+
+    /// Returns a layer's parameters and buffers.
+    pub fn of_layer(object: &Bound<'_, PyNnModule>, layer: &Arc<Layer>) -> ObjectModule {
+        let (parameters, buffers) = layer.with(|module| (module.named_parameters(), module.named_buffers()));
+        ObjectModule { object: object.clone().unbind(), layer: Some(layer.clone()), parameters, buffers }
     }
 
     /// Returns a module for [`forward`](Module::forward) alone, without its parameters.
@@ -366,7 +428,7 @@ impl PyNnModule {
     }
 
     /// The parameters with their names, in the order of the attributes.
-    fn named_parameters<'py>(slf: &Bound<'py, Self>) -> Result<Vec<(String, Bound<'py, PyAny>)>> {
+    pub fn named_parameters<'py>(slf: &Bound<'py, Self>) -> Result<Vec<(String, Bound<'py, PyAny>)>> {
         let members = Members::of(slf)?.into_iter();
         Ok(members
             .filter_map(|(name, member)| match member {
@@ -423,10 +485,7 @@ impl PyNnModule {
     #[pyo3(signature = (mode=true))]
     fn train<'py>(slf: &Bound<'py, Self>, mode: bool) -> Result<Bound<'py, Self>> {
         for (_, module) in PyNnModule::named_modules(slf)? {
-            module.get().is_training.store(mode, Ordering::Relaxed);
-            if let Some(layer) = module.get().layer() {
-                slf.py().detach(|| layer.set_training(mode));
-            }
+            module.get().set_mode(slf.py(), mode);
         }
         Ok(slf.clone())
     }
@@ -439,7 +498,7 @@ impl PyNnModule {
     /// True in the training mode, in which modules begin.
     #[getter]
     fn training(&self) -> bool {
-        self.is_training.load(Ordering::Relaxed)
+        self.is_in_training()
     }
 
     /// Removes the gradients of the parameters.

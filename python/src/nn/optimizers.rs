@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyDict, PyList, PyType, PyWeakrefMethods, PyWeakrefReference};
 use selvedge::Tensor;
 use selvedge::nn::{
     self, Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Optimizer, Parameters, ScheduleShape, Sgd,
@@ -13,7 +13,8 @@ use selvedge::nn::{
 };
 
 use super::module::{ObjectModule, PyNnModule, dict_of, entries_of};
-use super::variable::{PyParameter, parameter, variables};
+use super::pickle::arguments;
+use super::variable::{PyParameter, PyVariable, parameter, parameter_of, variables};
 use crate::arguments::InRange;
 use crate::error::{Result, invalid};
 use crate::tensor::PyTensor;
@@ -43,9 +44,23 @@ impl PyParameters {
 
     /// The parameters with their names, each once.
     fn named_parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyParameter>)>> {
-        let one =
-            |(name, variable): (&str, &Variable)| Ok((name.to_owned(), parameter(py, variable.clone())?));
+        let module = self.module.bind(py).upgrade();
+        let one = |(name, variable): (&str, &Variable)| {
+            let object = match &module {
+                Some(module) => parameter_of(py, variable.clone(), module, name)?,
+                None => parameter(py, variable.clone())?,
+            };
+            Ok((name.to_owned(), object))
+        };
         self.parameters.iter().map(one).collect()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyType>, (Bound<'py, PyAny>,))> {
+        let Some(module) = slf.get().module.bind(slf.py()).upgrade() else {
+            let found = "the Parameters of a module that was freed";
+            return Err(invalid("pickle", found, "a module that lives").into());
+        };
+        Ok((slf.get_type(), (module,)))
     }
 
     fn __len__(&self) -> usize {
@@ -59,6 +74,20 @@ impl PyParameters {
             .map(|(name, parameter)| format!("{name}: {}", parameter.shape()))
             .collect();
         format!("Parameters({})", names.join(", "))
+    }
+}
+
+/// Returns the argument of an optimizer, of which a list takes the place of an iterator.
+fn listed<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let is_known = object.is_instance_of::<PyParameters>()
+        || object.is_instance_of::<PyNnModule>()
+        || object.is_instance_of::<PyVariable>();
+    match object.try_iter() {
+        Ok(items) if !is_known => {
+            let items = items.collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(object.py(), items)?.into_any())
+        }
+        _ => Ok(object.clone()),
     }
 }
 
@@ -96,6 +125,10 @@ pub struct PyOptimizer {
     parameters: Vec<Variable>,
     /// The module whose parameters they are, if the optimizer was made of one.
     module: Option<Py<PyWeakrefReference>>,
+    /// `Parameters`, or a list of parameters; `None` if the optimizer was made of a module.
+    source: Option<Py<PyAny>>,
+    /// The arguments beside the parameters.
+    options: Py<PyDict>,
 }
 
 /// An optimizer that a training step and an object of Python share.
@@ -109,10 +142,33 @@ fn locked(shared: &SharedOptimizer) -> MutexGuard<'_, Box<dyn Optimizer + Send>>
 }
 
 impl PyOptimizer {
-    fn new(params: &Bound<'_, PyAny>, optimizer: impl Optimizer + Send + 'static) -> Result<PyOptimizer> {
+    fn new(
+        params: &Bound<'_, PyAny>,
+        optimizer: impl Optimizer + Send + 'static,
+        options: Bound<'_, PyDict>,
+    ) -> Result<PyOptimizer> {
         let parameters = optimizer.parameters().to_vec();
         let shared: SharedOptimizer = Arc::new(Mutex::new(Box::new(optimizer)));
-        Ok(PyOptimizer { shared, parameters, module: module_of(params)? })
+        let is_module = params.is_instance_of::<PyNnModule>();
+        let source = if is_module { None } else { Some(params.clone().unbind()) };
+        Ok(PyOptimizer { shared, parameters, module: module_of(params)?, source, options: options.unbind() })
+    }
+
+    /// Returns the object of the parameters: the module, `Parameters` or a list. Of a module that is freed, the parameters stay.
+    pub fn source<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        if let Some(source) = &self.source {
+            return Ok(source.bind(py).clone());
+        }
+        if let Some(module) = self.module.as_ref().and_then(|module| module.bind(py).upgrade()) {
+            return Ok(module);
+        }
+        let objects = self.parameters.iter().map(|variable| parameter(py, variable.clone()));
+        Ok(PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    }
+
+    /// Returns the arguments beside the parameters.
+    pub fn options<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        self.options.bind(py).clone()
     }
 
     /// Returns the optimizer for a training step.
@@ -140,6 +196,10 @@ impl PyOptimizer {
 }
 
 impl Optimizer for OptimizerHandle {
+    fn name(&self) -> &'static str {
+        locked(&self.shared).name()
+    }
+
     fn advance(&mut self) -> selvedge::Result<()> {
         locked(&self.shared).advance()
     }
@@ -212,13 +272,13 @@ impl PyOptimizer {
     }
 
     /// The learning rate and the state of each parameter as tensors, by the parameter's position and PyTorch's name.
-    fn state_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+    pub fn state_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let tensors = py.detach(|| locked(&self.shared).state_dict())?;
         Ok(dict_of(py, tensors)?)
     }
 
     /// Sets the learning rate and the states, bit for bit. A parameter without entries begins anew.
-    fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyAny>) -> Result<()> {
+    pub fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyAny>) -> Result<()> {
         let entries = entries_of(state_dict)?;
         Ok(py.detach(|| locked(&self.shared).load_state_dict(&entries))?)
     }
@@ -243,6 +303,8 @@ impl PySgd {
         nesterov: bool,
         min_decay_rank: InRange<usize>,
     ) -> Result<PyClassInitializer<PySgd>> {
+        let params = &listed(params)?;
+        let options = arguments!(params.py(), lr, momentum, weight_decay, nesterov, min_decay_rank);
         let parameters = parameters(params)?;
         let optimizer = params.py().detach(|| {
             let optimizer = Sgd::new(parameters, lr.0)?.with_momentum(momentum.0)?.with_nesterov(nesterov)?;
@@ -250,7 +312,7 @@ impl PySgd {
                 optimizer.with_weight_decay(weight_decay.0)?.with_min_decay_rank(min_decay_rank.0),
             )
         })?;
-        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass(PySgd))
+        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer, options)?).add_subclass(PySgd))
     }
 }
 
@@ -275,13 +337,15 @@ macro_rules! adams {
                 weight_decay: InRange<f64>,
                 min_decay_rank: InRange<usize>,
             ) -> Result<PyClassInitializer<$class>> {
+                let params = &listed(params)?;
+                let options = arguments!(params.py(), lr, betas, eps, weight_decay, min_decay_rank);
                 let parameters = parameters(params)?;
                 let optimizer = params.py().detach(|| {
                     let optimizer = $rust::new(parameters, lr.0)?.with_betas(betas.0.0, betas.1.0)?;
                     let optimizer = optimizer.with_eps(eps.0)?.with_weight_decay(weight_decay.0)?;
                     Ok::<_, selvedge::Error>(optimizer.with_min_decay_rank(min_decay_rank.0))
                 })?;
-                Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass($class))
+                Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer, options)?).add_subclass($class))
             }
         }
     )*};
@@ -312,6 +376,8 @@ impl PyLion {
         weight_decay: InRange<f64>,
         min_decay_rank: InRange<usize>,
     ) -> Result<PyClassInitializer<PyLion>> {
+        let params = &listed(params)?;
+        let options = arguments!(params.py(), lr, betas, weight_decay, min_decay_rank);
         let parameters = parameters(params)?;
         let optimizer = params.py().detach(|| {
             let optimizer = Lion::new(parameters, lr.0)?.with_betas(betas.0.0, betas.1.0)?;
@@ -319,7 +385,7 @@ impl PyLion {
                 optimizer.with_weight_decay(weight_decay.0)?.with_min_decay_rank(min_decay_rank.0),
             )
         })?;
-        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass(PyLion))
+        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer, options)?).add_subclass(PyLion))
     }
 }
 
@@ -349,6 +415,9 @@ impl PyAdafactor {
         relative_step: bool,
         min_decay_rank: InRange<usize>,
     ) -> Result<PyClassInitializer<PyAdafactor>> {
+        let params = &listed(params)?;
+        let options =
+            arguments!(params.py(), lr, beta2_decay, eps, d, weight_decay, relative_step, min_decay_rank);
         let parameters = parameters(params)?;
         let optimizer = params.py().detach(|| {
             let optimizer = Adafactor::new(parameters, lr.0)?.with_beta2_decay(beta2_decay.0)?;
@@ -357,7 +426,7 @@ impl PyAdafactor {
             let optimizer = optimizer.with_weight_decay(weight_decay.0)?.with_relative_step(relative_step);
             Ok::<_, selvedge::Error>(optimizer.with_min_decay_rank(min_decay_rank.0))
         })?;
-        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass(PyAdafactor))
+        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer, options)?).add_subclass(PyAdafactor))
     }
 }
 
@@ -382,7 +451,21 @@ pub fn clip_grad_norm_(
 /// >>> sv.nn.LearningRateSchedule("step", peak=1.0, step_size=3, gamma=0.5)(6)
 /// 0.25
 #[pyclass(name = "LearningRateSchedule", module = "selvedge.nn", frozen)]
-pub struct PySchedule(LearningRateSchedule);
+pub struct PySchedule(pub LearningRateSchedule);
+
+/// Returns the shape of a name alone. `others` are further names for the error.
+pub fn plain_shape(operation: &'static str, name: &str, others: &str) -> Result<ScheduleShape> {
+    Ok(match name {
+        "cosine" => ScheduleShape::Cosine,
+        "constant" => ScheduleShape::Constant,
+        "linear" => ScheduleShape::Linear,
+        "wsd" => ScheduleShape::Wsd,
+        _ => {
+            let wanted = format!("\"cosine\", \"constant\", \"linear\", \"wsd\"{others}");
+            return Err(invalid(operation, format!("\"{name}\""), wanted).into());
+        }
+    })
+}
 
 #[pymethods]
 impl PySchedule {
@@ -413,10 +496,6 @@ impl PySchedule {
             return Err(invalid(NAME, found, format!("no {name}, or the shape \"{wanted}\"")).into());
         }
         let shape = match shape {
-            "cosine" => ScheduleShape::Cosine,
-            "constant" => ScheduleShape::Constant,
-            "linear" => ScheduleShape::Linear,
-            "wsd" => ScheduleShape::Wsd,
             "step" => {
                 let size = step_size.and_then(|size| NonZeroU64::new(size.0)).ok_or_else(|| {
                     invalid(
@@ -430,10 +509,7 @@ impl PySchedule {
             "onecycle" => {
                 ScheduleShape::OneCycle { div_factor: div_factor.map_or(25.0, |div_factor| div_factor.0) }
             }
-            _ => {
-                let wanted = "\"cosine\", \"constant\", \"linear\", \"wsd\", \"step\" or \"onecycle\"";
-                return Err(invalid(NAME, format!("\"{shape}\""), wanted).into());
-            }
+            _ => plain_shape(NAME, shape, ", \"step\" or \"onecycle\"")?,
         };
         let schedule = LearningRateSchedule {
             shape,

@@ -75,7 +75,7 @@ fn loss_of(function: Py<PyAny>, exception: Raised) -> Loss {
 }
 
 /// Returns the scale of a number, or the dynamic one of its name.
-fn scale_of(scale: &Bound<'_, PyAny>) -> Result<LossScale> {
+pub fn scale_of(scale: &Bound<'_, PyAny>) -> Result<LossScale> {
     match scale.cast::<PyString>() {
         Ok(name) if *name == "dynamic" => Ok(LossScale::dynamic()),
         Ok(name) => {

@@ -1,7 +1,7 @@
 //! `selvedge.nn.Variable`, `Parameter` and `Buffer`: their constructors, properties, conversions and the backward.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyWeakrefMethods, PyWeakrefReference};
 use selvedge::fuse::Number;
 use selvedge::nn::{Variable, VariableOperand, no_grad};
 use selvedge::{DType, Tensor};
@@ -26,7 +26,18 @@ pub struct PyVariable(pub Variable);
 
 /// A variable that a module holds as an attribute, and that optimizers change: `Parameter(data, requires_grad=True)`.
 #[pyclass(name = "Parameter", module = "selvedge.nn", frozen, extends = PyVariable, subclass)]
-pub struct PyParameter;
+pub struct PyParameter {
+    /// The module whose layer holds it, and its name there.
+    owner: Option<(Py<PyWeakrefReference>, String)>,
+}
+
+impl PyParameter {
+    /// Returns the module whose layer holds the parameter, and its name there.
+    pub fn owner<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyAny>, &str)> {
+        let (module, name) = self.owner.as_ref()?;
+        module.bind(py).upgrade().map(|module| (module, name.as_str()))
+    }
+}
 
 /// A variable without a gradient that belongs to the state of the module whose attribute it is: `Buffer(data)`.
 #[pyclass(name = "Buffer", module = "selvedge.nn", frozen, extends = PyVariable, subclass)]
@@ -40,7 +51,18 @@ impl From<Variable> for PyVariable {
 
 /// Returns a variable as an object of the class `Parameter`.
 pub fn parameter(py: Python<'_>, variable: Variable) -> PyResult<Bound<'_, PyParameter>> {
-    Bound::new(py, PyClassInitializer::from(PyVariable(variable)).add_subclass(PyParameter))
+    Bound::new(py, PyClassInitializer::from(PyVariable(variable)).add_subclass(PyParameter { owner: None }))
+}
+
+/// Returns a variable of a module's layer as an object of the class `Parameter`.
+pub fn parameter_of<'py>(
+    py: Python<'py>,
+    variable: Variable,
+    module: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Bound<'py, PyParameter>> {
+    let owner = Some((PyWeakrefReference::new(module)?.unbind(), name.to_owned()));
+    Bound::new(py, PyClassInitializer::from(PyVariable(variable)).add_subclass(PyParameter { owner }))
 }
 
 /// Returns a variable as an object of the class `Buffer`.
@@ -78,7 +100,7 @@ impl PyParameter {
         device: Option<DeviceArgument>,
     ) -> Result<PyClassInitializer<PyParameter>> {
         let variable = new_variable(data, requires_grad, dtype, device)?;
-        Ok(PyClassInitializer::from(variable).add_subclass(PyParameter))
+        Ok(PyClassInitializer::from(variable).add_subclass(PyParameter { owner: None }))
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `config` | [`GptConfig`], sizes and options with the JSON names of Hugging Face's GPT-2 |
 //! | `model` | [`Gpt`], the [`Module`](super::Module), with the parameter names of Hugging Face's GPT-2 |
+//! | `files` | [`Gpt::save`] and [`Gpt::load`] |
 //! | `cache` | [`KeyValueCache`], the keys and values of earlier positions |
 //! | `decode` | one new position on the CPU, by slices instead of tensors |
 //! | `sampler` | [`Sampler`]: temperature, top-k and top-p draws from logits |
@@ -14,6 +15,7 @@
 mod cache;
 mod config;
 mod decode;
+mod files;
 mod generation;
 mod model;
 mod sampler;

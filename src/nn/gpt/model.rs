@@ -119,8 +119,8 @@ impl Gpt {
     }
 
     /// Creates a model of the parameters of a [`state_dict`](Module::state_dict), such as that of a
-    /// [`Checkpoint`](crate::nn::Checkpoint). A configuration of more parameters than there are is refused before it takes
-    /// memory.
+    /// [`Checkpoint`](crate::nn::Checkpoint), whose token embedding has the dtype of the model. A configuration of more parameters
+    /// than there are is refused before it takes memory.
     ///
     /// # Errors
     ///
@@ -142,7 +142,10 @@ impl Gpt {
                 "the configuration of these parameters",
             ));
         }
-        let mut model = Gpt::new(config, &Initializer::new(device).with_seed(0))?;
+        let embedding =
+            ["transformer.wte.weight", "wte.weight"].iter().find_map(|name| parameters.get(*name));
+        let dtype = embedding.map(Tensor::dtype).filter(|dtype| dtype.is_float()).unwrap_or(DType::F32);
+        let mut model = Gpt::new(config, &Initializer::new(device).with_seed(0).with_dtype(dtype))?;
         model.load_state_dict(parameters)?;
         Ok(model)
     }
@@ -155,6 +158,11 @@ impl Gpt {
     /// Returns the device of the parameters.
     pub fn device(&self) -> Device {
         self.wte.weight().device()
+    }
+
+    /// Returns the dtype of the parameters.
+    pub fn dtype(&self) -> DType {
+        self.wte.weight().dtype()
     }
 
     /// Returns the generator of the dropout, or none for a model that drops nothing.

@@ -263,6 +263,11 @@ impl<R: StepRule> OptimizerCore<R> {
         })
     }
 
+    /// Returns the optimizer's name.
+    pub fn name(&self) -> &'static str {
+        R::NAME
+    }
+
     fn decays(&self, member: &Member) -> bool {
         member.variable.shape().rank() >= self.min_decay_rank
     }

@@ -47,6 +47,9 @@ use crate::tensor::Tensor;
 
 /// Changes parameters by their gradients.
 pub trait Optimizer {
+    /// Returns the optimizer's name, such as `AdamW`. A [`Checkpoint`](super::Checkpoint) has it beside the states.
+    fn name(&self) -> &'static str;
+
     /// Changes each parameter that has a gradient: [`advance`](Self::advance) and [`apply`](Self::apply).
     ///
     /// # Errors
@@ -135,6 +138,10 @@ pub trait Optimizer {
 }
 
 impl<O: Optimizer + ?Sized> Optimizer for &mut O {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
     fn advance(&mut self) -> Result<()> {
         (**self).advance()
     }
@@ -184,6 +191,10 @@ impl<O: Optimizer + ?Sized> Optimizer for &mut O {
 macro_rules! optimizer {
     ($name:ident) => {
         impl Optimizer for $name {
+            fn name(&self) -> &'static str {
+                self.0.name()
+            }
+
             fn advance(&mut self) -> Result<()> {
                 self.0.advance()
             }

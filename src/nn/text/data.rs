@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::text_file::TextFile;
 use super::token_files::TokenFiles;
 use super::tokenizer::Tokenizer;
@@ -60,6 +62,26 @@ impl TokenizedText {
             Ids::Words(tokenizer.encode_bytes(&text)?.into())
         };
         TokenizedText { ids, hash, training: 0 }.with_training_fraction(TRAINING_FRACTION)
+    }
+
+    /// Takes ids. The first 0.9 of them are the training part. The hash is that of the ids in little-endian `u32`.
+    ///
+    /// ```
+    /// use selvedge::nn::{Split, TokenizedText};
+    /// let text = TokenizedText::from_ids([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])?;
+    /// assert_eq!((text.largest_id(), text.ids(text.range(Split::Validation))?), (9, vec![3]));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`with_training_fraction`](Self::with_training_fraction).
+    pub fn from_ids(ids: impl Into<Arc<[u32]>>) -> Result<TokenizedText> {
+        let ids: Arc<[u32]> = ids.into();
+        let mut hash = Sha256::new();
+        ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
+        let hash = format!("{:x}", hash.finalize()).into();
+        TokenizedText { ids: Ids::Words(ids), hash, training: 0 }.with_training_fraction(TRAINING_FRACTION)
     }
 
     /// Takes the ids of token files. The first 0.9 of them are the training part.

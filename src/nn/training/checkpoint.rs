@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::io::new_file::NewFile;
 use crate::io::npy::{file_error, open_regular, read_failure};
+use crate::nn::{Module, Optimizer};
 use crate::tensor::{Device, Tensor};
 
 /// The version of the format that this crate writes.
@@ -26,7 +27,7 @@ const FORMAT_VERSION: u64 = 1;
 
 const PARAMETERS: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
-const INFO: &str = "info.json";
+pub(super) const INFO: &str = "info.json";
 const HASHES: &str = "SHA256SUMS";
 const HASHED: [&str; 3] = [PARAMETERS, OPTIMIZER, INFO];
 
@@ -65,6 +66,9 @@ pub struct CheckpointInfo {
     pub tokenizer: Value,
     /// The configuration of the model.
     pub model: Value,
+    /// The name of the optimizer, of [`Optimizer::name`]. Empty without one, and in the checkpoints of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub optimizer: String,
     /// The configuration of the training, such as the steps of a schedule.
     pub training: Value,
     /// The options of the program that trains, such as the path of its text. Null if it stores none.
@@ -91,6 +95,78 @@ struct VersionedInfo<'a> {
 }
 
 impl Checkpoint {
+    /// Takes the states of a model and of its optimizer, for a loop other than that of a [`Trainer`](super::Trainer). The caller sets
+    /// the rest of the information.
+    ///
+    /// ```
+    /// use selvedge::nn::{AdamW, Checkpoint, Initializer, Linear, Optimizer, Module, Sgd};
+    /// use selvedge::Device;
+    /// # let folder = std::env::temp_dir().join(format!("selvedge-doc-checkpoint-{}", std::process::id()));
+    /// let device = Device::cpu();
+    /// let mut model = Linear::new(2, 2, &Initializer::new(&device))?;
+    /// let mut optimizer = AdamW::new(model.parameters(), 1e-3)?;
+    /// let mut checkpoint = Checkpoint::of(&model, Some(&optimizer))?;
+    /// checkpoint.info.step = 100;
+    /// checkpoint.save(&folder)?;
+    ///
+    /// let checkpoint = Checkpoint::load(&folder, &device)?;
+    /// checkpoint.load_into(&mut model, Some(&mut optimizer))?;
+    /// let mut other = Sgd::new(model.parameters(), 1e-3)?;
+    /// let message = checkpoint.load_into(&mut model, Some(&mut other)).unwrap_err().to_string();
+    /// assert!(message.contains("the state of the optimizer AdamW") && message.contains("Sgd"), "{message}");
+    /// # let _ = std::fs::remove_dir_all(&folder);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn of(model: &dyn Module, optimizer: Option<&dyn Optimizer>) -> Result<Checkpoint> {
+        let mut checkpoint = Checkpoint { parameters: model.state_dict(), ..Checkpoint::default() };
+        if let Some(optimizer) = optimizer {
+            checkpoint.info.optimizer = optimizer.name().to_owned();
+            checkpoint.optimizer = optimizer.state_dict()?;
+        }
+        Ok(checkpoint)
+    }
+
+    /// Sets the states of a model and of its optimizer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with both names for an optimizer of another kind, and for a checkpoint without the state of one; as
+    /// [`Module::load_state_dict`] and [`Optimizer::load_state_dict`]. Nothing changes then.
+    pub fn load_into(&self, model: &mut dyn Module, optimizer: Option<&mut dyn Optimizer>) -> Result<()> {
+        let Some(optimizer) = optimizer else { return model.load_state_dict(&self.parameters) };
+        self.check_optimizer("Checkpoint::load_into", optimizer.name())?;
+        if self.optimizer.is_empty() {
+            let wanted = format!("the state of the optimizer {}", optimizer.name());
+            let found = "a checkpoint without the state of an optimizer";
+            return Err(Error::invalid("Checkpoint::load_into", found, wanted));
+        }
+        let before = optimizer.state_dict()?;
+        optimizer.load_state_dict(&self.optimizer)?;
+        model.load_state_dict(&self.parameters).inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = optimizer.load_state_dict(&before);
+        })
+    }
+
+    /// Checks that the state of the optimizer is one of an optimizer of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with both names.
+    pub(super) fn check_optimizer(&self, operation: &'static str, name: &str) -> Result<()> {
+        match &self.info.optimizer {
+            found if found.is_empty() || found == name => Ok(()),
+            found => {
+                let found = format!("the state of the optimizer {found}");
+                Err(Error::invalid(operation, found, format!("that of {name}, the optimizer of the run")))
+            }
+        }
+    }
+
     /// Reads a checkpoint of any process. Its tensors go to `device`.
     ///
     /// # Errors
@@ -98,7 +174,7 @@ impl Checkpoint {
     /// [`Error::File`] with the file's name for a file that is missing, truncated or damaged, and for a checkpoint of a newer
     /// version of the format; [`Error::OutOfMemory`].
     pub fn load(folder: impl AsRef<Path>, device: &Device) -> Result<Checkpoint> {
-        let folder = folder.as_ref();
+        let folder = &super::checkpoints::whole(folder.as_ref());
         let info = CheckpointInfo::load(folder)?;
         let hashes = read_hashes(folder)?;
         let tensors = |file: &str| -> Result<BTreeMap<String, Tensor>> {
@@ -136,7 +212,7 @@ impl CheckpointInfo {
     /// [`Error::File`] with the file's name for a file that is missing, truncated or damaged, and for a checkpoint of a newer
     /// version of the format.
     pub fn load(folder: impl AsRef<Path>) -> Result<CheckpointInfo> {
-        let folder = folder.as_ref();
+        let folder = &super::checkpoints::whole(folder.as_ref());
         let path = folder.join(INFO);
         let name = path.display().to_string();
         let text = read_text(&path)?;

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo, is_newer};
+use super::checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo, INFO, is_newer};
 use super::lock::FolderLock;
 use crate::error::{Error, Result};
 use crate::io::new_file;
@@ -191,6 +191,63 @@ impl Checkpoints {
             log::warn!("an old checkpoint stays: {error}");
         }
     }
+}
+
+impl Checkpoint {
+    /// Writes the checkpoint into a folder of this name, which appears when it is whole and on the disk. An older checkpoint of the
+    /// name stays until then. [`Checkpoints`] has a folder of several, with a lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FileNotWritten`] for a path of something else than a checkpoint, which stays as it is, and if the checkpoint
+    /// cannot be written; [`Error::InvalidArgument`] for tensors that safetensors cannot hold, [`Error::OutOfMemory`] and driver
+    /// errors.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let path = folder.as_ref();
+        let refused = |found: &str| {
+            let (path, found) = (path.display().to_string(), found.to_owned());
+            Err(Error::FileNotWritten {
+                path,
+                found,
+                wanted: "the name of a new folder or of a checkpoint".to_owned(),
+            })
+        };
+        if path.file_name().is_none() {
+            return refused("a path without a name");
+        }
+        let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        if path.exists() && !path.join(INFO).exists() && !is_empty() {
+            return refused(if path.is_dir() { "a folder of other files" } else { "a file" });
+        }
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(|error| write_error(parent, &error))?;
+        let (written, replaced) = (intermediate(path, WRITTEN), intermediate(path, REPLACED));
+        if replaced.exists() && !path.exists() {
+            fs::rename(&replaced, path).map_err(|error| write_error(path, &error))?;
+        }
+        remove_folder(&written)?;
+        let finished = fs::create_dir(&written)
+            .map_err(|error| write_error(&written, &error))
+            .and_then(|()| self.write(&written, self.info.best))
+            .and_then(|()| sync_folder(&written))
+            .and_then(|()| publish(&written, path))
+            .and_then(|()| sync_folder(parent));
+        if finished.is_err() {
+            // The first error is the one to report; the next save deletes the rest.
+            let _ = remove_folder(&written);
+            return finished;
+        }
+        remove_folder(&replaced)
+    }
+}
+
+/// Returns the folder of a checkpoint, or the one that made way for a new one when a process was killed.
+pub(super) fn whole(path: &Path) -> PathBuf {
+    let replaced = intermediate(path, REPLACED);
+    if !path.exists() && replaced.exists() { replaced } else { path.to_owned() }
 }
 
 /// A checkpoint's folder, whose files are not read yet.

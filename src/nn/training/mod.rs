@@ -21,7 +21,7 @@
 //! - Numbers are read back as the bits that were written.
 //!
 //! Tests: `tests/nn/checkpoints.rs`, `tests/nn/trainer.rs`, `tests/nn/step.rs`,
-//! `tests/nn/loss_scale.rs`.
+//! `tests/nn/loss_scale.rs`, `tests/nn/saved_models.rs`.
 
 mod checkpoint;
 mod checkpoints;

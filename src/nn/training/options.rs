@@ -81,6 +81,33 @@ impl TrainerOptions {
         }
     }
 
+    /// Takes the shape, the rates and the warm-up of a schedule, and its steps unless they are 0.
+    ///
+    /// ```
+    /// use selvedge::nn::{LearningRateSchedule, ScheduleShape, TrainerOptions};
+    /// let schedule = LearningRateSchedule {
+    ///     shape: ScheduleShape::Linear,
+    ///     peak: 0.5,
+    ///     minimum: 0.0,
+    ///     warmup_steps: 0,
+    ///     total_steps: 10,
+    /// };
+    /// let options = TrainerOptions::default().with_schedule(&schedule);
+    /// assert_eq!((options.steps, options.schedule()), (10, schedule));
+    /// ```
+    #[must_use]
+    pub fn with_schedule(self, schedule: &LearningRateSchedule) -> TrainerOptions {
+        let LearningRateSchedule { shape, peak, minimum, warmup_steps, total_steps } = *schedule;
+        TrainerOptions {
+            steps: if total_steps > 0 { total_steps } else { self.steps },
+            schedule_shape: shape,
+            learning_rate: peak,
+            min_learning_rate: minimum,
+            warmup_steps,
+            ..self
+        }
+    }
+
     /// Checks the numbers that no other part of a run checks.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::loss_scale::{self, LossScale, LossScaler};
 use super::step_graph::{StepGraph, StepWork};
 use crate::error::{Error, Result};
+use crate::nn::parameters::check_one_device;
 use crate::nn::{Optimizer, Parameters, Variable, clip_grad_norm};
 use crate::tensor::{Device, Tensor};
 
@@ -114,14 +115,11 @@ where
     /// [`Error::InvalidArgument`] for no parameters, and for a parameter of the optimizer that is not in `parameters`;
     /// [`Error::DeviceMismatch`] for parameters on several devices.
     pub fn new(parameters: &Parameters, optimizer: O, loss: F) -> Result<TrainingStep<O, F>> {
+        check_one_device(NAME, parameters.iter())?;
         let parameters = parameters.variables();
         let Some(device) = parameters.first().map(Variable::device) else {
             return Err(Error::invalid(NAME, "no parameters", "at least one"));
         };
-        if let Some(other) = parameters.iter().map(Variable::device).find(|other| *other != device) {
-            let (left, right) = (device.to_string(), other.to_string());
-            return Err(Error::DeviceMismatch { operation: NAME, left, right });
-        }
         let is_known = |of: &Variable| parameters.iter().any(|parameter| parameter.is_same(of));
         if let Some(position) = optimizer.parameters().iter().position(|of| !is_known(of)) {
             let found = format!("parameter {position} of the optimizer, which is not in the parameters");

@@ -9,6 +9,7 @@ use super::options::TrainerOptions;
 use super::step_graph::{StepGraph, StepWork};
 use crate::error::{Error, Result};
 use crate::nn::gpt::DROPOUT;
+use crate::nn::parameters::check_one_device;
 use crate::nn::{
     AdamW, Batch, Batches, Gpt, GptConfig, Optimizer, Parameters, Split, TokenizedText, Tokenizer, Variable,
     clip_grad_norm, no_grad,
@@ -257,10 +258,12 @@ impl<M: LanguageModel> Trainer<M> {
         let TrainingData { text, tokenizer, training, validation } = data;
         let dropout = model.generator();
         let dropout = dropout.unwrap_or_else(|| Generator::new(options.seed.wrapping_add(DROPOUT)));
-        let parameters = Parameters::new(&model)?.variables();
-        let Some(device) = parameters.first().map(Variable::device) else {
+        let named = model.named_parameters();
+        let Some(device) = named.first().map(|(_, parameter)| parameter.device()) else {
             return Err(Error::invalid(OPERATION, "a model without parameters", "at least one to train"));
         };
+        check_one_device(OPERATION, named.iter().map(|(name, parameter)| (name.as_str(), parameter)))?;
+        let parameters = Parameters::new(&model)?.variables();
         let (first, second) = options.betas;
         let optimizer = AdamW::new(parameters.clone(), options.learning_rate)?
             .with_betas(first, second)?
@@ -448,6 +451,7 @@ impl<M: LanguageModel> Trainer<M> {
                 generator_seed: seed,
                 generator_offset: offset,
                 text_hash: self.text.hash().to_owned(),
+                optimizer: self.optimizer.name().to_owned(),
                 tokenizer: self.tokenizer.clone(),
                 model: self.model.to_json(),
                 training: serde_json::json!(self.options),
@@ -472,6 +476,7 @@ impl<M: LanguageModel> Trainer<M> {
         };
         same("a model", &info.model, &self.model.to_json())?;
         same("a tokenizer", &info.tokenizer, &self.tokenizer)?;
+        checkpoint.check_optimizer("Trainer::resume", self.optimizer.name())?;
         same("a seed", &info.data_seed.into(), &self.training.seed().into())?;
         if info.text_hash != self.text.hash() && !allow_other_text {
             let found = format!("a text with the hash {}", self.text.hash());
