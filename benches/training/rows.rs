@@ -59,8 +59,9 @@ pub const ROWS: [Row; 7] = [
         model: gpt2("GPT-2 124M", "124M", GptConfig::gpt2),
         batch: 64,
         is_bf16: true,
+        // Autotuning of PyTorch 2.11 reads memory that is not there in products of 65536 x 50304.
         references: &[
-            Reference { mode: TUNED, speed: Some(1.05), memory: MEMORY },
+            Reference { mode: "compiled", speed: Some(1.05), memory: MEMORY },
             Reference { mode: "eager", speed: Some(1.35), memory: None },
         ],
         utilization: None,

@@ -163,11 +163,9 @@ impl<'a> RowSchedule<'a> {
         self.vector > 1 || self.layout.dimensions.row < LANES && self.segments == 1
     }
 
-    /// Returns whether all operands with more than one element a row, whose bytes count, have at most 16 bits.
+    /// Returns whether all operands have at most 16 bits.
     fn is_narrow(&self) -> bool {
-        let operands = self.layout.operands.iter().zip(&self.accesses);
-        let mut of_elements = operands.filter(|(_, access)| **access != RowAccess::Broadcast);
-        of_elements.all(|((dtype, _), _)| dtype.size() <= 2)
+        self.layout.operands.iter().all(|(dtype, _)| dtype.size() <= 2)
     }
 
     /// Returns whether the instructions of narrow elements take as long as their memory. Loops over rows overlap the two by

@@ -1,6 +1,6 @@
 //! The cross-entropy of a forward whose backward comes later, in two passes.
 //!
-//! The first pass is a row program with one result per group: the loss, the largest logit and the total Σ e^(x - m). The
+//! The first pass is a row program with one result per group: the loss, the largest logit m and the reciprocal of Σ e^(x - m). The
 //! second pass is elementwise: it computes the gradient of each logit from these and writes it over the logit. Both passes
 //! compute the terms of `losses` in the same dtype, so the gradient has the bits of `cross_entropy_with_gradient`.
 
@@ -21,12 +21,12 @@ pub(crate) struct ClassStatistics {
     labels: Labels,
     options: CrossEntropyOptions,
     largest: Tensor,
-    total: Tensor,
+    reciprocal: Tensor,
 }
 
 /// Returns the gradient of each logit times a scale, from the operands of [`ClassStatistics::replace`].
 fn gradient<'g>(graph: &'g Graph, axis: isize, operands: &[Expr<'g>]) -> Result<Vec<Expr<'g>>> {
-    let &[x, label, scale, largest, total, ref smoothing @ ..] = operands else {
+    let &[x, label, scale, largest, reciprocal, ref smoothing @ ..] = operands else {
         return Err(Error::LengthMismatch { operation: OPERATION, wanted: 5, found: operands.len() });
     };
     let smoothing = match *smoothing {
@@ -35,7 +35,7 @@ fn gradient<'g>(graph: &'g Graph, axis: isize, operands: &[Expr<'g>]) -> Result<
     };
     let wide = x.cast(computed(x.dtype()));
     let (is_ignored, label) = ClassTerms::class_of(label);
-    let p = (wide - largest).exp() / total;
+    let p = (wide - largest).exp() * reciprocal;
     let terms = [graph.index(axis).eq(label), is_ignored];
     Ok(vec![ClassTerms::gradient_of(p, terms, scale, smoothing).cast(x.dtype())])
 }
@@ -52,8 +52,8 @@ impl ClassStatistics {
         });
         let [part, share] = self.labels.smoothing(logits.shape(), self.options);
         let label = TensorOperand::Tensor(&self.labels.index);
-        let (largest, total) = ((&self.largest).into(), (&self.total).into());
-        let others = [label, scale, largest, total, part, share];
+        let (largest, reciprocal) = ((&self.largest).into(), (&self.reciprocal).into());
+        let others = [label, scale, largest, reciprocal, part, share];
         function.run_in_place(logits, if is_smooth { &others } else { &others[..4] })
     }
 
@@ -90,11 +90,11 @@ impl Tensor {
         options: CrossEntropyOptions,
     ) -> Result<(Tensor, ClassStatistics)> {
         let labels = self.class_labels(labels, options)?;
-        let [losses, largest, total] = self.class_program(&labels, options, 1.0.into(), |terms| {
-            let [largest, total] = terms.statistics();
-            [terms.loss(), largest, total]
+        let [losses, largest, reciprocal] = self.class_program(&labels, options, 1.0.into(), |terms| {
+            let [largest, reciprocal] = terms.statistics();
+            [terms.loss(), largest, reciprocal]
         })?;
         let loss = self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?;
-        Ok((loss.cast(self.dtype())?, ClassStatistics { labels, options, largest, total }))
+        Ok((loss.cast(self.dtype())?, ClassStatistics { labels, options, largest, reciprocal }))
     }
 }

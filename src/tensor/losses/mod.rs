@@ -79,6 +79,7 @@ pub(super) struct ClassTerms<'g> {
     shifted: Expr<'g>,
     powers: Expr<'g>,
     total: Expr<'g>,
+    reciprocal: Expr<'g>,
     largest: Expr<'g>,
 }
 
@@ -89,7 +90,9 @@ impl<'g> ClassTerms<'g> {
         let shifted = x - largest;
         let powers = shifted.exp();
         let total = powers.sum_group();
-        ClassTerms { x, is_ignored, label, scale, smoothing, shifted, powers, total, largest }
+        // A product for each element in place of a division.
+        let reciprocal = total.reciprocal();
+        ClassTerms { x, is_ignored, label, scale, smoothing, shifted, powers, total, reciprocal, largest }
     }
 
     /// Returns whether a label is ignored, and its class. Ignored labels are no classes; class 0 is read in their place.
@@ -109,9 +112,9 @@ impl<'g> ClassTerms<'g> {
         loss.cast(computed(self.x.dtype()))
     }
 
-    /// The largest logit and the total Σ e^(x - m), in the dtype in which they are computed.
+    /// The largest logit and the reciprocal of the total Σ e^(x - m), in the dtype in which they are computed.
     pub(super) fn statistics(&self) -> [Expr<'g>; 2] {
-        [self.largest, self.total].map(|value| value.cast(computed(self.x.dtype())))
+        [self.largest, self.reciprocal].map(|value| value.cast(computed(self.x.dtype())))
     }
 
     /// The gradient times the scale, and the loss.
@@ -123,7 +126,7 @@ impl<'g> ClassTerms<'g> {
     fn gradient(&self) -> Expr<'g> {
         let is_label = self.x.index_in_group().eq(self.label);
         // A scale without dimensions would be rounded to the dtype of elements beside it.
-        let p = (self.powers / self.total).cast(computed(self.x.dtype()));
+        let p = (self.powers * self.reciprocal).cast(computed(self.x.dtype()));
         let conditions = [is_label, self.is_ignored];
         ClassTerms::gradient_of(p, conditions, self.scale, self.smoothing).cast(self.x.dtype())
     }
