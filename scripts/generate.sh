@@ -28,6 +28,7 @@ bindings | always | src/sys/driver.rs src/sys/nvrtc.rs src/sys/cublas.rs src/sys
 operations | always | src/capi/tensor/operations.rs | `ops!` of src/fuse/language/operation.rs
 header | always | include/selvedge.h include/selvedge.symbols | src/capi, by scripts/header
 methods | always | docs/tensor-methods.md | src/tensor, by tests/documents.rs
+faces | always | docs/faces.md | tests/documents/faces, by tests/documents.rs
 results | always | benches/RESULTS.md benches/results | benches/results/*.json and benches/notes.json, by benches/ground
 refusals | named | tests/compile_fail | the programs of tests/compile_fail, by the Rust release that tests/compile_fail.rs names
 coefficients | named | src/fuse/language/lower/coefficients.rs | scripts/make_polynomials.py
@@ -184,6 +185,9 @@ generate() {
         methods)
             tested SELVEDGE_UPDATE_DOCS the_page_of_tensor_methods_is_that_of_the_source \
                 --all-features --test documents
+            ;;
+        faces)
+            tested SELVEDGE_UPDATE_DOCS faces::the_page_of_faces_is_that_of_the_table --all-features --test documents
             ;;
         results)
             if [ -n "$check" ]; then

@@ -4,6 +4,8 @@
 mod comments;
 #[path = "common/mod.rs"]
 mod common;
+#[path = "documents/faces/mod.rs"]
+mod faces;
 #[path = "documents/scripts.rs"]
 mod scripts;
 
