@@ -1,5 +1,9 @@
 """Streams, events and captured graphs. Those of a device also hold on the fake driver, whose kernels compute nothing."""
 
+import _thread
+import ctypes
+import os
+import sys
 import threading
 import time
 
@@ -135,23 +139,69 @@ def test_streams_of_other_libraries_are_borrowed():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_a_wait_lets_other_threads_of_python_run():
-    stream, ticks, done = sv.Stream("cuda"), [0], threading.Event()
+def test_waits_let_other_threads_of_python_run():
+    stream, event, ticks, done = sv.Stream("cuda"), sv.Event(), [0], threading.Event()
+    waits = [stream.synchronize, event.synchronize, sv.Device("cuda").synchronize, lambda: stream.synchronize(timeout=10)]
 
     def count():
         while not done.is_set():
             ticks[0] += 1
-            time.sleep(1e-4)
+            time.sleep(1e-5)
 
-    thread = threading.Thread(target=count)
-    thread.start()
-    for _ in range(200):
-        stream.synchronize()
-        stream.record_event().synchronize()
-    time.sleep(0.01)
-    done.set()
-    thread.join()
-    assert ticks[0] > 0
+    interval = sys.getswitchinterval()
+    # The interpreter itself takes the lock from this thread for no other one, so only a call that gives it up lets one run.
+    sys.setswitchinterval(600)
+    thread = threading.Thread(target=count, daemon=True)
+    try:
+        thread.start()
+        for wait in waits:
+            before, calls = ticks[0], 0
+            while ticks[0] == before and calls < 100_000:
+                event.record(stream)
+                wait()
+                calls += 1
+            assert ticks[0] > before, wait
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+
+
+@pytest.fixture
+def pending(cuda):
+    """A stream with work that does not end during the test, which the fake driver offers."""
+    fake = ctypes.CDLL(os.environ.get("SELVEDGE_LIBCUDA"))
+    if not hasattr(fake, "fake_set_strict"):
+        pytest.skip("only the fake driver holds work back")
+    fake.fake_set_strict(1)
+    stream = sv.Stream("cuda")
+    with stream:
+        x = sv.ones((8,), device="cuda")
+        y = x * 2
+    yield stream
+    fake.fake_set_strict(0)
+    fake.fake_drain()
+    stream.synchronize()
+    assert y.shape == (8,)
+
+
+def test_a_timeout_that_passes_is_an_error_and_the_work_goes_on(pending):
+    event = pending.record_event()
+    assert not pending.query() and not event.query()
+    for wait in [pending.synchronize, event.synchronize]:
+        for timeout in [0, 0.12]:
+            start = time.monotonic()
+            with pytest.raises(sv.DeviceError, match="gave up after [0-9]+ ms; still running"):
+                wait(timeout=timeout)
+            assert time.monotonic() - start >= timeout
+
+
+def test_ctrl_c_ends_a_wait_that_has_a_timeout(pending):
+    timer = threading.Timer(0.1, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        pending.synchronize(timeout=60)
+    timer.join()
 
 
 @pytest.mark.usefixtures("cuda")
