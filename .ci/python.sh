@@ -52,4 +52,4 @@ done
 "${CC:-cc}" -std=gnu11 -O1 -fPIC -pthread -fvisibility=hidden -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete \
     -DFAKE_DEFAULT_VERSION=13000 -DFAKE_STUB=0 '-DFAKE_OMIT="  "' "${sources[@]}" -o "$driver/libcuda.so.1"
 # Other code may use the default streams.
-FAKE_DEFAULT_STREAMS=1 SELVEDGE_LIBCUDA=$driver/libcuda.so.1 "$environment/bin/pytest" -rs python/tests/test_{cuda,kernel}.py
+FAKE_DEFAULT_STREAMS=1 SELVEDGE_LIBCUDA=$driver/libcuda.so.1 "$environment/bin/pytest" -rs python/tests/test_{cuda,kernel,streams}.py

@@ -7,16 +7,21 @@ use selvedge::Device;
 
 use crate::arguments::DeviceArgument;
 use crate::error::Result;
+use crate::stream::{PyStream, cuda_of};
 
 thread_local! {
     /// The devices of nested `with` blocks of this thread.
     static SCOPES: RefCell<Vec<Device>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Returns the device of the innermost `with` block.
+pub fn device_in_scope() -> Option<Device> {
+    SCOPES.with_borrow(|scopes| scopes.last().copied())
+}
+
 /// Returns the given device, or that of the innermost `with` block, or the CPU.
 pub fn device_or_default(device: Option<DeviceArgument>) -> Device {
-    let innermost = || SCOPES.with_borrow(|scopes| scopes.last().copied());
-    device.map(|device| device.0).or_else(innermost).unwrap_or(Device::cpu())
+    device.map(|device| device.0).or_else(device_in_scope).unwrap_or(Device::cpu())
 }
 
 /// A device: `selvedge.Device("cpu")`, or `selvedge.Device("cuda:0")`. Tensors of a `with` block are made on it.
@@ -52,7 +57,14 @@ impl PyDevice {
 
     /// Waits for all work of the device.
     fn synchronize(&self, py: Python<'_>) -> Result<()> {
-        Ok(py.detach(|| self.0.synchronize())?)
+        py.detach(|| self.0.synchronize())?;
+        Ok(py.check_signals()?)
+    }
+
+    /// The stream of this thread's operations on the device: that of the innermost `with stream:` block, or the device's default one.
+    fn current_stream(&self, py: Python<'_>) -> Result<PyStream> {
+        cuda_of("a stream", &self.0)?;
+        Ok(py.detach(|| self.0.stream())?.into())
     }
 
     /// Sets the seed of the device's default generator.

@@ -1,17 +1,20 @@
-//! `selvedge.kernel`: kernels of CUDA C that are called with tensors.
+//! `selvedge.kernel`: kernels of CUDA C++ or of an image that are called with tensors.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 use selvedge::driver::{self, Argument, Dim3, LaunchConfig};
-use selvedge::launcher::{Kernel, Launcher};
+use selvedge::launcher::{Definition, Kernel, Launcher};
+use selvedge::nvrtc::Program;
+use selvedge::tensor::StreamGuard;
 use selvedge::tensor::kernel::{Output, run_addresses};
 use selvedge::{DType, Device, Tensor};
 
 use crate::arguments::{DTypeArgument, InRange};
 use crate::error::{Result, invalid, type_name, wrong_type};
+use crate::stream::{PyStream, cuda_device};
 use crate::tensor::PyTensor;
 
 const OPERATION: &str = "a kernel";
@@ -36,13 +39,47 @@ impl PyKernelOutput {
     }
 }
 
-/// A kernel from source.
+/// A kernel of CUDA C++, which NVRTC compiles at the first launch on a device: `selvedge.kernel(source, name, *, options=())`.
+///
+/// `name` is that of an `extern "C"` kernel, or an instance of a template such as "scale<float>". `options` are those of NVRTC. A call takes
+/// the kernel's arguments in their order: tensors that it reads, `selvedge.output(shape, dtype)` for each that it writes, and numbers, which
+/// become integers or floats of the parameter's size. It returns the outputs: one tensor, or a tuple of several.
+///
+/// Sizes of the grid, the block and the cluster are one, two or three integers; `shared` are the bytes of dynamic shared memory. The launch goes
+/// to `stream`, or to this thread's stream of operations on the device.
+///
+///     scale = sv.kernel(source, "scale")
+///     y = scale(x, sv.output(x.shape, "f32"), 2.0, x.size, grid=(x.size + 255) // 256, block=256)
 #[pyclass(name = "Kernel", module = "selvedge", frozen)]
 pub struct PyKernel {
     name: String,
-    source: String,
+    code: KernelCode,
     /// By the ordinal of the device.
     compiled: Mutex<HashMap<usize, Kernel>>,
+}
+
+/// The code of a kernel.
+enum KernelCode {
+    Source { text: String, options: Vec<String> },
+    Image(Vec<u8>),
+}
+
+impl KernelCode {
+    fn definition(&self, name: &str) -> Definition {
+        let definition = Definition::new(name);
+        match self {
+            KernelCode::Image(image) => definition.image(image.as_slice()),
+            KernelCode::Source { text, options } => {
+                let file = name.split('<').next().unwrap_or(name);
+                let program = Program::new(format!("{file}.cu"), text.as_str());
+                let program = options.iter().fold(program, |program, option| program.option(option.as_str()));
+                match name.contains('<') {
+                    true => definition.program(program.expression(name)).entry(name),
+                    false => definition.program(program),
+                }
+            }
+        }
+    }
 }
 
 /// The sizes of a grid or a block.
@@ -133,7 +170,7 @@ impl PyKernel {
         if let Some(kernel) = compiled.get(&device.ordinal()) {
             return Ok(kernel.clone());
         }
-        let kernel = Launcher::new(device)?.compile(&self.name, self.source.as_str())?;
+        let kernel = Launcher::new(device)?.define(self.code.definition(&self.name))?;
         compiled.insert(device.ordinal(), kernel.clone());
         Ok(kernel)
     }
@@ -143,7 +180,7 @@ impl PyKernel {
         device: &Device,
         (values, inputs): (&[Value], &[Tensor]),
         outputs: &mut [Output],
-        (grid, block, shared): (Dim3, Dim3, u32),
+        config: LaunchConfig,
     ) -> selvedge::Result<()> {
         let inputs = inputs.iter().map(Tensor::contiguous).collect::<selvedge::Result<Vec<_>>>()?;
         let refused = || invalid(OPERATION, "tensors on the CPU", "tensors on a CUDA device");
@@ -157,7 +194,6 @@ impl PyKernel {
                 .enumerate()
                 .map(|(at, value)| value.argument(at, size(at), inputs, outputs))
                 .collect::<selvedge::Result<_>>()?;
-            let config = LaunchConfig::new(grid, block).shared(shared);
             // SAFETY: the addresses are those of operands that are held during the launch; the caller in Python vouches for the
             // kernel, as the documentation says.
             unsafe { kernel.run(stream, config, &arguments[..]) }.map(drop)
@@ -168,9 +204,24 @@ impl PyKernel {
 #[pymethods]
 impl PyKernel {
     #[new]
-    #[pyo3(signature = (source, name))]
-    fn new(source: String, name: String) -> PyKernel {
-        PyKernel { name, source, compiled: Mutex::default() }
+    #[pyo3(signature = (source, name, *, options=Vec::new()), text_signature = "(source, name, *, options=())")]
+    fn new(source: String, name: String, options: Vec<String>) -> PyKernel {
+        PyKernel { name, code: KernelCode::Source { text: source, options }, compiled: Mutex::default() }
+    }
+
+    /// A kernel of an image, which the driver loads at the first launch on a device: PTX, as text or bytes, a cubin or a fatbin.
+    ///
+    ///     scale = sv.kernel.from_image(pathlib.Path("scale.ptx").read_bytes(), "scale")
+    #[staticmethod]
+    fn from_image(image: &Bound<'_, PyAny>, name: String) -> Result<PyKernel> {
+        let image = if let Ok(text) = image.cast::<PyString>() {
+            text.to_string().into_bytes()
+        } else if let Ok(bytes) = image.cast::<PyBytes>() {
+            bytes.as_bytes().to_vec()
+        } else {
+            return Err(wrong_type(OPERATION, type_name(image), "PTX as str, or an image as bytes").into());
+        };
+        Ok(PyKernel { name, code: KernelCode::Image(image), compiled: Mutex::default() })
     }
 
     /// The name of the kernel.
@@ -183,7 +234,8 @@ impl PyKernel {
         format!("kernel({:?})", self.name)
     }
 
-    #[pyo3(signature = (*arguments, grid, block=Sizes(Dim3::from(256)), shared=InRange(0)))]
+    #[pyo3(signature = (*arguments, grid, block=Sizes(Dim3::from(256)), shared=InRange(0), stream=None, cluster=None, cooperative=false))]
+    #[allow(clippy::too_many_arguments, reason = "the keywords of a launch")]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
@@ -191,7 +243,17 @@ impl PyKernel {
         grid: Sizes,
         block: Sizes,
         shared: InRange<u32>,
+        stream: Option<&Bound<'py, PyStream>>,
+        cluster: Option<Sizes>,
+        cooperative: bool,
     ) -> Result<Bound<'py, PyAny>> {
+        let mut config = LaunchConfig::new(grid.0, block.0).shared(shared.0);
+        if let Some(cluster) = cluster {
+            config = config.cluster(cluster.0);
+        }
+        if cooperative {
+            config = config.cooperative();
+        }
         let (mut values, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
         for (at, argument) in arguments.iter().enumerate() {
             values.push(if let Ok(tensor) = argument.cast::<PyTensor>() {
@@ -223,13 +285,25 @@ impl PyKernel {
             )
             .into());
         }
-        let device = inputs.first().map_or_else(|| Device::cuda(0), |input| Ok(input.device()))?;
+        let stream = stream.map(|stream| &stream.get().stream);
+        let device = match (inputs.first(), stream) {
+            (Some(input), _) => input.device(),
+            (None, Some(stream)) => stream.device().into(),
+            (None, None) => cuda_device(OPERATION, None)?.into(),
+        };
+        if let Some(stream) = stream
+            && device != stream.device().into()
+        {
+            let found = format!("tensors on {device} and a stream of {}", Device::from(stream.device()));
+            return Err(invalid(OPERATION, found, "both of one CUDA device").into());
+        }
         let made = py.detach(|| -> selvedge::Result<Vec<Tensor>> {
+            let _guard = stream.map(StreamGuard::new);
             let mut made = outputs
                 .iter()
                 .map(|(dtype, shape)| Output::new(&device, *dtype, shape))
                 .collect::<selvedge::Result<Vec<_>>>()?;
-            self.launch(&device, (&values, &inputs), &mut made, (grid.0, block.0, shared.0))?;
+            self.launch(&device, (&values, &inputs), &mut made, config)?;
             Ok(made.into_iter().map(Output::into_tensor).collect())
         })?;
         let mut made = made.into_iter().map(PyTensor::from);

@@ -25,7 +25,8 @@ def names_of(body):
     for node in body:
         if isinstance(node, ast.FunctionDef):
             is_property = any(ast.unparse(decorator).split(".")[-1] in ["property", "setter"] for decorator in node.decorator_list)
-            names[node.name] = None if is_property else parameters_of_stub(node)
+            is_of_class = any(ast.unparse(decorator) == "classmethod" for decorator in node.decorator_list)
+            names[node.name] = None if is_property else parameters_of_stub(node)[is_of_class:]
         elif isinstance(node, ast.ClassDef):
             names[node.name] = None
         elif isinstance(node, ast.AnnAssign):
@@ -54,10 +55,13 @@ def read(repository, name):
     return {name: value for name, value in names_of(module.body).items() if name not in aliases}, classes
 
 
+STREAMS = ["Stream", "Event", "Graph", "ExecutableGraph"]
+
+
 def test_stub_and_package_have_the_same_names_and_parameters(repository):
     stub, classes = read(repository, "__init__.pyi")
     compare(stub, sv, "selvedge")
-    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused", "Kernel", "KernelOutput", "Decoder", "Tokenizer"]:
+    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused", "Kernel", "KernelOutput", "Decoder", "Tokenizer", *STREAMS]:
         compare(names_of(classes[name].body), getattr(sv, name), name)
     for name, node in classes.items():
         if name.endswith("Error"):

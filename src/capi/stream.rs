@@ -139,7 +139,7 @@ pub extern "C" fn sv_stream_wait_stream(stream: sv_stream, other: sv_stream) -> 
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_stream_push(stream: sv_stream) -> i32 {
     guard::call("sv_stream_push", || {
-        tensor::push_stream(Stream::clone(&*self::stream(stream, "stream")?));
+        let _number = tensor::push_stream(Stream::clone(&*self::stream(stream, "stream")?));
         Ok(())
     })
 }

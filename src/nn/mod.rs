@@ -58,9 +58,9 @@ mod text;
 mod training;
 
 pub use autograd::{
-    AttentionOptions, Function, FunctionContext, FusedFunction, LinearLayer, NoGradGuard, Variable,
-    VariableOperand, apply, checkpoint, detect_anomaly, is_grad_enabled, linear_cross_entropy, linear_layers,
-    no_grad, scaled_dot_product_attention,
+    AttentionOptions, DynamicFusedFunction, Function, FunctionContext, FusedFunction, LinearLayer,
+    NoGradGuard, Variable, VariableOperand, apply, checkpoint, detect_anomaly, is_grad_enabled,
+    linear_cross_entropy, linear_layers, no_grad, scaled_dot_product_attention,
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use data_loader::{DataLoader, DataLoaderOptions, DataLoaderState};

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
@@ -103,15 +104,7 @@ impl Device {
     /// # }
     /// ```
     pub fn with_stream<R>(stream: &Stream, work: impl FnOnce() -> R) -> R {
-        struct Pushed;
-        impl Drop for Pushed {
-            fn drop(&mut self) {
-                let _ = STREAMS.try_with(|streams| streams.own.borrow_mut().pop());
-            }
-        }
-        let pushed = STREAMS.try_with(|streams| streams.own.borrow_mut().push(stream.clone()));
-        // At the end of a thread there is no list, and nothing to take off.
-        let _pushed = pushed.is_ok().then_some(Pushed);
+        let _guard = StreamGuard::new(stream);
         work()
     }
 
@@ -181,9 +174,59 @@ impl fmt::Debug for Device {
     }
 }
 
-/// Makes a stream the one of this thread's operations on its device, until [`pop_stream`]. A thread that is ending has none.
-pub(crate) fn push_stream(stream: Stream) {
-    let _ = STREAMS.try_with(|streams| streams.own.borrow_mut().push(stream));
+/// Sets the stream of this thread's operations on its device until it is dropped, where a closure for [`Device::with_stream`]
+/// does not fit. Guards nest: the one created last counts.
+///
+/// ```no_run
+/// use selvedge::Tensor;
+/// use selvedge::tensor::{Device, StreamGuard};
+/// use selvedge::types::DType;
+/// # fn main() -> selvedge::Result<()> {
+/// let device = Device::cuda(0)?;
+/// let own = selvedge::driver::Device::new(0)?.stream()?;
+/// let guard = StreamGuard::new(&own);
+/// let x = Tensor::zeros(&[1000], DType::F32, &device)?;
+/// drop(guard);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct StreamGuard {
+    /// The position in the thread's list, counted over the life of the thread.
+    number: u64,
+    /// The list is that of the thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl StreamGuard {
+    /// Sets the stream. A thread that is ending has none to set.
+    #[must_use]
+    pub fn new(stream: &Stream) -> StreamGuard {
+        StreamGuard { number: push_stream(stream.clone()), thread: PhantomData }
+    }
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        let removed = STREAMS.try_with(|streams| {
+            let mut own = streams.own.borrow_mut();
+            let at = own.iter().rposition(|(number, _)| *number == self.number);
+            at.map(|at| own.remove(at))
+        });
+        // Dropped outside of the borrow: the last handle of a stream returns its memory.
+        drop(removed);
+    }
+}
+
+/// Makes a stream the one of this thread's operations on its device, until [`pop_stream`]. Returns its number.
+pub(crate) fn push_stream(stream: Stream) -> u64 {
+    let pushed = STREAMS.try_with(|streams| {
+        let number = streams.pushed.get();
+        streams.pushed.set(number + 1);
+        streams.own.borrow_mut().push((number, stream));
+        number
+    });
+    pushed.unwrap_or(u64::MAX)
 }
 
 /// Takes back the last [`push_stream`] of this thread. Returns `false` if there is none.
@@ -210,14 +253,17 @@ impl Deref for CurrentStream {
 
 /// The streams of a thread.
 struct ThreadStreams {
-    /// The streams of nested [`Device::with_stream`] calls.
-    own: RefCell<Vec<Stream>>,
+    /// The streams of nested guards, with their numbers.
+    own: RefCell<Vec<(u64, Stream)>>,
+    /// The number of the next guard.
+    pushed: Cell<u64>,
     /// The default stream that was asked for last.
     last: Cell<Option<(driver::Device, &'static Stream)>>,
 }
 
 thread_local! {
-    static STREAMS: ThreadStreams = const { ThreadStreams { own: RefCell::new(Vec::new()), last: Cell::new(None) } };
+    static STREAMS: ThreadStreams =
+        const { ThreadStreams { own: RefCell::new(Vec::new()), pushed: Cell::new(0), last: Cell::new(None) } };
 }
 
 /// Every default stream of the process; they stay.
@@ -233,7 +279,9 @@ pub(crate) fn stream(device: &Device) -> Result<CurrentStream> {
         return Err(Error::invalid("a stream", "the CPU", "a CUDA device"));
     };
     let known = STREAMS.try_with(|streams| {
-        let own = streams.own.borrow().iter().rev().find(|stream| stream.device() == device).cloned();
+        let own = streams.own.borrow();
+        let own = own.iter().rev().find(|(_, stream)| stream.device() == device);
+        let own = own.map(|(_, stream)| stream.clone());
         let last = streams.last.get().filter(|(last, _)| *last == device);
         own.map(CurrentStream::Own).or(last.map(|(_, stream)| CurrentStream::Default(stream)))
     });

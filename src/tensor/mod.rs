@@ -79,7 +79,7 @@
 //! # Streams and graphs
 //!
 //! Work on a CUDA device goes to the device's default stream, which waits for nothing of the legacy stream; or to that of
-//! [`Device::with_stream`], which a thread sets for a time. Tensors go between streams freely: an operation waits for what
+//! [`Device::with_stream`] or a [`StreamGuard`], which a thread sets for a time. Tensors go between streams freely: an operation waits for what
 //! wrote its operands. Only what brings elements to the host waits for the device ([`Tensor::to_vec`],
 //! [`Tensor::item`], text).
 //!
@@ -153,7 +153,7 @@ pub use attention::{AttentionOptions, SequenceLengths};
 pub use axes::Axes;
 pub(crate) use cached_operation::OperandKind;
 pub use convert::{Item, Nested};
-pub use device::Device;
+pub use device::{Device, StreamGuard};
 pub(crate) use device::{pop_stream, push_stream};
 pub use dynamic_fused::DynamicFused;
 pub use elementwise::apply;

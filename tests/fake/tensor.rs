@@ -5,7 +5,7 @@ use selvedge::Error;
 use selvedge::driver;
 use selvedge::gemm::Activation;
 use selvedge::tensor::kernel::{self, Output};
-use selvedge::tensor::{Device, Fused, Matmul, Tensor};
+use selvedge::tensor::{Device, Fused, Matmul, StreamGuard, Tensor};
 use selvedge::types::DType;
 
 use super::support::{ChildOutcome, Fake, calls, check};
@@ -60,6 +60,13 @@ fn streams(fake: &Fake, device: &Device) -> ChildOutcome {
     let panics = || Device::with_stream(&own, || std::panic::resume_unwind(Box::new(1)));
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
     check(caught.is_err() && device.stream()?.id() == default, "a panic leaves the stream behind")?;
+    // Guards that are dropped in another order than the reverse leave the stream of the one that stays.
+    let other = driver::Device::new(0)?.stream()?;
+    let (first, second) = (StreamGuard::new(&own), StreamGuard::new(&other));
+    drop(first);
+    check(device.stream()?.id() == other.id(), "the guard that stays does not set the stream")?;
+    drop(second);
+    check(device.stream()?.id() == default, "a guard leaves its stream behind")?;
     // The other stream waits once for a tensor made on the default stream.
     let (waits, b) = calls(fake, "cuStreamWaitEvent", || Device::with_stream(&own, || &a + &a))?;
     check(waits == 1, &format!("{waits} waits for the other stream's tensor"))?;

@@ -1,7 +1,7 @@
 //! Fused functions: gradients of closures with and without reductions over groups, against central differences.
 
-use selvedge::fuse::Expr;
-use selvedge::nn::{FusedFunction, Variable};
+use selvedge::fuse::{Expr, ExpressionTree, Operation};
+use selvedge::nn::{DynamicFusedFunction, FusedFunction, Variable};
 use selvedge::{DType, Device, Tensor};
 
 use super::differences::check;
@@ -135,4 +135,34 @@ fn a_value_changed_before_the_backward_of_a_fused_function_is_an_error() {
     selvedge::nn::no_grad(|| x.update(|x| x.add(1.0).map(|_| ()))).unwrap();
     let error = y.sum_all().unwrap().backward().unwrap_err().to_string();
     assert!(error.contains("a fused function") && error.contains("changed in place"), "{error}");
+}
+
+#[test]
+fn gradients_of_functions_of_trees_are_their_differences() {
+    let [x, y, z] = [0, 1, 2].map(|index| ExpressionTree::input(index).unwrap());
+    let binary = |operation, left: &ExpressionTree, right: &ExpressionTree| {
+        ExpressionTree::operation(operation, &[left.clone(), right.clone()]).unwrap()
+    };
+    let product = binary(Operation::Mul, &x, &y);
+    let tanh = ExpressionTree::operation(Operation::Tanh, std::slice::from_ref(&product)).unwrap();
+    let trees = vec![binary(Operation::Add, &tanh, &z), binary(Operation::Sub, &product, &z)];
+    let function = DynamicFusedFunction::from_trees(trees).unwrap();
+    assert_eq!((function.inputs(), function.outputs()), (3, 2));
+    let inputs = [samples(1, &[3, 5]), samples(2, &[5]), samples(3, &[3, 1])];
+    for output in 0..2 {
+        check("a function of trees", &inputs, |x| {
+            Ok(function.run(&[(&x[0]).into(), (&x[1]).into(), (&x[2]).into()])?.swap_remove(output))
+        });
+    }
+}
+
+#[test]
+fn functions_of_trees_refuse_none_and_another_number_of_operands() {
+    assert!(DynamicFusedFunction::from_trees(Vec::new()).is_err());
+    let function = DynamicFusedFunction::from_trees(vec![ExpressionTree::input(1).unwrap()]).unwrap();
+    let x = Variable::with_grad(samples(1, &[2])).unwrap();
+    let error = function.run(&[(&x).into()]).unwrap_err();
+    assert!(matches!(error, selvedge::Error::LengthMismatch { wanted: 2, found: 1, .. }), "{error}");
+    let error = function.run(&[1.0.into(), 2.0.into()]).unwrap_err().to_string();
+    assert!(error.contains("no tensors"), "{error}");
 }

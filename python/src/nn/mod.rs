@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod data_loader;
+mod function;
 mod gpt;
 mod language_model;
 mod layers;
@@ -19,6 +20,7 @@ mod variable;
 
 pub use module::{dict_of, value_of};
 use pyo3::prelude::*;
+pub use variable::{OperandArgument, PyVariable};
 
 /// Adds the classes and functions to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -28,6 +30,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<module::PyNnModule>()?;
     module.add_class::<module::PyHookHandle>()?;
     module.add_class::<mode::PyNoGrad>()?;
+    module.add_class::<function::PyFunction>()?;
+    module.add_class::<function::PyFunctionContext>()?;
     layers::add(module)?;
     optimizers::add(module)?;
     module.add_class::<training::PyTrainingStep>()?;

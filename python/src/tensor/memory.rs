@@ -79,6 +79,15 @@ fn strides(tensor: &Tensor) -> Vec<isize> {
     tensor.layout().strides().iter().map(|stride| stride * tensor.dtype().size() as isize).collect()
 }
 
+/// Returns whether two tensors have the same elements in memory, in the same order and dtype.
+pub fn shares_elements(left: &Tensor, right: &Tensor) -> bool {
+    let address = |tensor: &Tensor| Exported::new(tensor).map(|exported| exported.address());
+    left.dtype() == right.dtype()
+        && left.device() == right.device()
+        && left.layout() == right.layout()
+        && matches!((address(left), address(right)), (Ok(left), Ok(right)) if left == right)
+}
+
 #[pymethods]
 impl PyTensor {
     /// The distances in bytes between neighbours along each dimension, as of NumPy.

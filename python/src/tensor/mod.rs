@@ -16,6 +16,7 @@ pub(crate) mod shape;
 
 use std::sync::{PoisonError, RwLock};
 
+pub use memory::shares_elements;
 use num_complex::Complex;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;

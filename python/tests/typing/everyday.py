@@ -135,3 +135,35 @@ classifier = sv.classifier.Classifier(hidden=(8,), device="cpu")
 course: sv.classifier.TrainingReport = classifier.train(sample.features, sample.labels, epochs=1, callback=lambda epoch: print(epoch.epoch))
 accuracy: float = classifier.evaluate(sample.features, sample.labels).accuracy
 classifier.prior = [0.2] * 5
+
+
+class Cube(nn.Function):
+    @staticmethod
+    def forward(context: nn.FunctionContext, x: sv.Tensor) -> sv.Tensor:
+        context.save_for_backward(x)
+        context.power = 3
+        power: int = context.power
+        return x**power
+
+    @staticmethod
+    def backward(context: nn.FunctionContext, gradient: sv.Tensor) -> sv.Tensor:
+        (x,) = context.saved_tensors
+        return 3 * x**2 * gradient
+
+
+cubes: nn.Variable = Cube.apply(variable)
+swish = sv.fuse(lambda x: x * x.sigmoid())
+activated: nn.Variable = swish(variable)
+
+
+def measure(x: sv.Tensor) -> float:
+    stream, start, end = sv.Stream(x.device, priority=-1), sv.Event(enable_timing=True), sv.Event(True)
+    graph, y = sv.Graph.capture(lambda x: x * 2, x, stream=stream)
+    with stream:
+        start.record()
+        graph.instantiate().launch()
+        end.record(stream)
+    end.synchronize(timeout=1.0)
+    borrowed: sv.Stream = sv.Stream.from_handle(stream)
+    borrowed.wait_event(stream.record_event())
+    return start.elapsed_time(end) if sv.Device("cuda").current_stream().query() else float(y.sum().item())

@@ -4,6 +4,7 @@
 //! gradients of their own.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::operand::{HeldOperand, RecordedOperand, SavedOperand, VariableOperand};
@@ -11,7 +12,7 @@ use super::recordable::{RecordableRule, RecordedGradients};
 use super::tape::{Gradients, Node};
 use super::variable::{Variable, is_differentiable};
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Graph};
+use crate::fuse::{Expr, ExpressionTree, Graph};
 use crate::tensor::{DynamicFused, GroupAxes, Tensor, TensorOperand, broadcast};
 use crate::types::Shape;
 
@@ -20,9 +21,23 @@ type BuildList = dyn for<'g> Fn(&'g Graph, &[Expr<'g>]) -> Result<Vec<Expr<'g>>>
 /// The gradients of an output, by the form of each operand's.
 type GradientFunctions = Mutex<HashMap<Vec<GradientForm>, Arc<GradientFunction>>>;
 
-/// A function of elements and of groups whose results are recorded. Its numbers of operands and outputs are known only at run
-/// time.
-pub(super) struct DynamicFusedFunction {
+/// A function of elements whose results are recorded, with the numbers of operands and outputs known only at run time. The
+/// forward is one kernel, and so is the backward of each output. It is a [`DynamicFused`] function of variables, as a
+/// [`FusedFunction`](super::FusedFunction) is a [`Fused`](crate::tensor::Fused) one, and has gradients of every order.
+///
+/// ```
+/// use selvedge::fuse::{ExpressionTree, Operation};
+/// use selvedge::nn::{DynamicFusedFunction, Variable};
+/// use selvedge::{Device, Tensor};
+/// let x = ExpressionTree::input(0)?;
+/// let cube = ExpressionTree::operation(Operation::Pow, &[x, ExpressionTree::number(3)])?;
+/// let cube = DynamicFusedFunction::from_trees(vec![cube])?;
+/// let x = Variable::with_grad(Tensor::new([2.0f64], &Device::cpu())?)?;
+/// cube.run(&[(&x).into()])?[0].backward()?;
+/// assert_eq!(x.grad().map(|gradient| gradient.item::<f64>()).transpose()?, Some(12.0));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub struct DynamicFusedFunction {
     operation: &'static str,
     inputs: usize,
     build: Arc<BuildList>,
@@ -53,6 +68,36 @@ pub(super) enum GradientForm {
 }
 
 impl DynamicFusedFunction {
+    /// Creates a function with one result for each tree. See [`ExpressionTree`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] without trees.
+    pub fn from_trees(outputs: Vec<ExpressionTree>) -> Result<DynamicFusedFunction> {
+        if outputs.is_empty() {
+            return Err(Error::invalid("outputs", "no expressions", "at least one"));
+        }
+        let inputs = ExpressionTree::inputs(&outputs) as usize;
+        let count = outputs.len();
+        Ok(DynamicFusedFunction::new(
+            "a fused function",
+            inputs,
+            count,
+            GroupAxes::Last,
+            move |graph, inputs| ExpressionTree::build_all(&outputs, graph, inputs),
+        ))
+    }
+
+    /// Returns the number of operands of a run.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Returns the number of results of a run.
+    pub fn outputs(&self) -> usize {
+        self.gradients.len()
+    }
+
     /// Creates a function of a closure. `operation` is its name in errors.
     pub(super) fn new(
         operation: &'static str,
@@ -89,12 +134,13 @@ impl DynamicFusedFunction {
         self.function.get_or_init(make).run(operands)
     }
 
-    /// Computes the outputs of variables.
+    /// Computes the outputs of these operands, each in the shape to which the operands broadcast. An output whose dtype has no
+    /// gradient, such as bool, is a constant.
     ///
     /// # Errors
     ///
     /// As [`DynamicFused::run`].
-    pub(super) fn run(&self, operands: &[VariableOperand<'_>]) -> Result<Vec<Variable>> {
+    pub fn run(&self, operands: &[VariableOperand<'_>]) -> Result<Vec<Variable>> {
         let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
         let results = self.run_tensors(&held.iter().map(HeldOperand::operand).collect::<Vec<_>>())?;
         let parents: Vec<Option<Arc<Node>>> = operands.iter().map(VariableOperand::tracked).collect();
@@ -174,6 +220,12 @@ impl DynamicFusedFunction {
         let gradient = Arc::new(GradientFunction { forms: forms.to_vec(), function });
         known.insert(forms.to_vec(), gradient.clone());
         Ok(gradient)
+    }
+}
+
+impl fmt::Debug for DynamicFusedFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DynamicFusedFunction({} -> {})", self.inputs(), self.outputs())
     }
 }
 

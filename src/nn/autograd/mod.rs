@@ -64,6 +64,7 @@ pub(in crate::nn) use attention::packed_attention;
 pub use attention::{AttentionOptions, scaled_dot_product_attention};
 pub(in crate::nn) use changes::Changes;
 pub use checkpoint::checkpoint;
+pub use dynamic_fused::DynamicFusedFunction;
 pub use elementwise::apply;
 pub(in crate::nn) use flat::{FlatPlace, FlatStorage, change_gradient_run, gradient_run, update_run};
 pub use function::{Function, FunctionContext};
