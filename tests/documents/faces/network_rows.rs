@@ -9,7 +9,6 @@ const C_LAYERS: &str = "The models of C are lists of linear, embedding, norm, dr
 const C_BATCH_NORM: &str = "Not there yet: the C ABI has batch normalization of tensors, without gradients.";
 const C_ATTENTION: &str = "Not there yet: the C ABI has attention of tensors, without gradients, and transformers as a whole (`sv_gpt_create`).";
 const C_INITIALIZER: &str = "The layers of C have the first values of `nn::Initializer::new`, of a seed.";
-const PYTHON_FUNCTIONS: &str = "Not there yet: Python has no functions with a backward of their own.";
 const SHELL_OPTIMIZERS: &str = "`selvedge train` trains with AdamW alone.";
 const SHELL_SCHEDULES: &str =
     "`selvedge train` has the schedules of language models: cosine, constant, linear and wsd.";
@@ -90,17 +89,17 @@ pub const TOPICS: &[Topic] = &[
                     Has("nn::Function | nn::FunctionContext"),
                     Lacks(C_CLOSURES),
                     Lacks(C_CLOSURES),
-                    Lacks(PYTHON_FUNCTIONS),
+                    Has("nn.Function | nn.FunctionContext"),
                     Lacks(SHELL),
                 ],
             ),
             (
                 "fused functions with gradients",
                 [
-                    Has("nn::FusedFunction"),
+                    Has("nn::FusedFunction nn::DynamicFusedFunction"),
                     Lacks("Not there yet: a fused function of C takes tensors."),
                     Lacks("Not there yet: a fused function of C takes tensors."),
-                    Lacks("Not there yet: a function of `sv.fuse` takes tensors."),
+                    Has("sv.fuse"),
                     Lacks(SHELL),
                 ],
             ),

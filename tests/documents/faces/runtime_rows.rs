@@ -5,10 +5,13 @@ use super::Topic;
 
 /// Of systems that only programs of a language have.
 pub const SHELL: &str = "The program has commands for whole tasks; programs of a language take this system.";
-const PYTHON_STREAMS: &str = "Not there yet: Python has no streams, events and captured graphs, and `TrainingStep` captures by itself.";
+const PYTHON_HOST_FUNCTIONS: &str =
+    "Not there yet: a Python program waits for an event on a thread of its own.";
+const PYTHON_CONDITIONAL: &str = "Not there yet: a graph of Python has no conditional nodes.";
 const PYTHON_MEMORY: &str = "The memory of Python is that of tensors. `SELVEDGE_MEMORY_LIMIT` and `SELVEDGE_POOL` configure the pool.";
-const PYTHON_IMAGES: &str = "Python compiles kernels from source and loads no images.";
-const PYTHON_FOREIGN: &str = "Python meets streams and memory of other code through DLPack.";
+const PYTHON_IMAGES: &str =
+    "Not there yet: Python loads one kernel of an image, without linking, globals and tensor maps.";
+const PYTHON_FOREIGN: &str = "Python meets memory of other code through DLPack.";
 const C_DRIVER: &str = "Not there yet: the C ABI has copies of a buffer's parts in one dimension.";
 const C_MEMORY_TRACES: &str = "Not there yet: the C ABI has statistics and snapshots.";
 const C_CONDITIONAL: &str = "The bodies of conditional nodes are closures of Rust.";
@@ -146,14 +149,14 @@ pub const TOPICS: &[Topic] = &[
             (
                 "streams",
                 [
-                    Has("driver::Stream Device::with_stream | driver::WaitError"),
+                    Has("driver::Stream Device::with_stream tensor::StreamGuard | driver::WaitError"),
                     Has(
                         "sv_stream_create sv_stream_synchronize sv_stream_push | sv_stream_pop sv_stream_current \
                          sv_stream_device sv_stream_is_idle sv_stream_synchronize_timeout sv_stream_wait_event \
                          sv_stream_wait_stream",
                     ),
                     Has("Stream StreamScope"),
-                    Lacks(PYTHON_STREAMS),
+                    Has("sv.Stream | sv.Device.current_stream"),
                     Lacks(SHELL),
                 ],
             ),
@@ -165,7 +168,7 @@ pub const TOPICS: &[Topic] = &[
                         "sv_event_create sv_event_record sv_event_elapsed | sv_event_is_complete sv_event_synchronize",
                     ),
                     Has("Event"),
-                    Lacks(PYTHON_STREAMS),
+                    Has("sv.Event | sv.Event.record sv.Event.elapsed_time sv.Event.synchronize"),
                     Lacks(SHELL),
                 ],
             ),
@@ -175,7 +178,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("driver::Stream::on_complete"),
                     Lacks("Not there yet: a C program waits for an event on a thread of its own."),
                     Lacks("Not there yet: a C program waits for an event on a thread of its own."),
-                    Lacks(PYTHON_STREAMS),
+                    Lacks(PYTHON_HOST_FUNCTIONS),
                     Lacks(SHELL),
                 ],
             ),
@@ -189,7 +192,7 @@ pub const TOPICS: &[Topic] = &[
                         "sv_stream_from_raw sv_device_of_context sv_buffer_from_raw | sv_stream_raw sv_device_context",
                     ),
                     Has("Stream::from_raw Device::of_context Buffer::from_raw"),
-                    Lacks(PYTHON_FOREIGN),
+                    HasSome("sv.Stream.from_handle", PYTHON_FOREIGN),
                     Lacks(SHELL),
                 ],
             ),
@@ -292,7 +295,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("sv_stream_begin_capture sv_stream_end_capture sv_executable_graph_launch | \
                          sv_graph_instantiate sv_graph_node_count sv_executable_graph_upload sv_executable_graph_host"),
                     Has("capture Graph ExecutableGraph"),
-                    Lacks(PYTHON_STREAMS),
+                    Has("sv.Graph sv.ExecutableGraph | sv.Graph.capture"),
                     Lacks(SHELL),
                 ],
             ),
@@ -304,7 +307,7 @@ pub const TOPICS: &[Topic] = &[
                     ),
                     Has("sv_executable_graph_update sv_graph_dot"),
                     Has("ExecutableGraph::update Graph::dot"),
-                    Lacks(PYTHON_STREAMS),
+                    Has("sv.ExecutableGraph.update sv.Graph.to_dot"),
                     Lacks(SHELL),
                 ],
             ),
@@ -314,7 +317,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("driver::Stream::run_if driver::Stream::run_while"),
                     Lacks(C_CONDITIONAL),
                     Lacks(C_CONDITIONAL),
-                    Lacks(PYTHON_STREAMS),
+                    Lacks(PYTHON_CONDITIONAL),
                     Lacks(SHELL),
                 ],
             ),
@@ -329,7 +332,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("driver::Device::load driver::Module | driver::ModuleOptions driver::image"),
                     Has("sv_module_load sv_module_function | sv_module_function_names sv_module_log"),
                     Has("Module"),
-                    Lacks(PYTHON_IMAGES),
+                    Has("sv.Kernel.from_image"),
                     Has("ptx, run"),
                 ],
             ),
@@ -366,7 +369,7 @@ pub const TOPICS: &[Topic] = &[
                          sv_function_suggested_block_size",
                     ),
                     Has("Function::launch LaunchConfig Kernel | Function Dimensions Read Write Address"),
-                    HasSome("sv.kernel | sv.Kernel sv.output sv.KernelOutput", PYTHON_IMAGES),
+                    Has("sv.kernel | sv.Kernel sv.output sv.KernelOutput"),
                     Has("run"),
                 ],
             ),
