@@ -11,7 +11,7 @@ use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::program::is_wanted;
 use crate::harness::pytorch::{Clock, Operand, Work};
-use crate::harness::report::{Failure, Unit};
+use crate::harness::report::{Failure, Figure, Unit};
 use crate::harness::turns::{Goal, Times, pairs, speed};
 
 /// GPT-2 of 124 M parameters, as its `config.json` has it.
@@ -102,7 +102,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
                 options.pytorch().pairs(&mut recorder, (&name, Unit::Milliseconds), &work, clock, ours)?;
             if let Some((call, times)) = theirs {
                 let times: Times = times.into_iter().map(|(own, all)| (own, all / ids as f64)).collect();
-                let figure = speed(&name, &call, &times, *goal)?;
+                let figure = Figure { unit: Unit::Milliseconds, ..speed(&name, &call, &times, *goal)? };
                 println!(
                     "    {name}: {:.3} ms an id, {call} {:.3}: {:.2}",
                     figure.own.median,
@@ -141,7 +141,8 @@ pub fn measure_invariance(bare: &Bare, options: &Options) -> Result<(), Failure>
         let time = |is_invariant| milliseconds(&model, [case.batch, case.prompt, 64], is_invariant);
         let times = pairs(options.turns(1, 20), || time(true), || time(false))?;
         let goal = (case.batch > 1).then_some(Goal(1.0 / 1.08, 1.0 / 1.2));
-        let figure = speed(&name, "ours without batch invariance", &times, goal)?;
+        let against = "ours without batch invariance";
+        let figure = Figure { unit: Unit::Milliseconds, ..speed(&name, against, &times, goal)? };
         println!(
             "  {name}: {:.3} ms an id, without it {:.3}: {:.2} times as long",
             figure.own.median,

@@ -13,7 +13,7 @@ use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::program::is_wanted;
 use crate::harness::pytorch::{Clock, Operand, Work};
-use crate::harness::report::{Failure, Unit};
+use crate::harness::report::{Failure, Figure, Unit};
 use crate::harness::turns::{Goal, speed};
 
 /// Sequences, and the ids of each.
@@ -52,7 +52,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     let subject = (name, Unit::Milliseconds);
     match options.pytorch().pairs(&mut recorder, subject, &work, clock, whole)? {
         Some((call, times)) => {
-            let figure = speed(name, &call, &times, Some(Goal(1.1, 0.9)))?;
+            let goal = Some(Goal(1.1, 0.9));
+            let figure = Figure { unit: Unit::Milliseconds, ..speed(name, &call, &times, goal)? };
             println!(
                 "    {name}: {:.2} ms, {call} {:.2}: {:.2}",
                 figure.own.median,
