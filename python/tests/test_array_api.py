@@ -21,7 +21,7 @@ UNARY = {
     "abs": "xizfpn", "acos": "u", "acosh": "", "asin": "u", "asinh": "xz", "atan": "xf", "atanh": "", "bitwise_invert": "ibn",
     "ceil": "xi", "conj": "z", "cos": "xzf", "cosh": "xzf", "exp": "xzf", "expm1": "xfz", "floor": "xi", "imag": "z", "isfinite": "xiz",
     "isinf": "xz", "isnan": "xiz", "log": "uz", "log10": "u", "log1p": "uz", "log2": "u", "logical_not": "b", "negative": "xiz",
-    "positive": "xiz", "real": "z", "reciprocal": "u", "round": "xi", "sign": "xizn", "signbit": "x", "sin": "xz", "sinh": "xz", "sqrt": "u",
+    "positive": "xiz", "real": "z", "reciprocal": "u", "round": "xiz", "sign": "xizn", "signbit": "x", "sin": "xz", "sinh": "xz", "sqrt": "u",
     "square": "xizn", "tan": "x", "tanh": "xf", "trunc": "xi",
 }
 BINARY = {
@@ -74,7 +74,16 @@ CALLS = [
     ("xu", lambda m, x, u: m.diff(x, n=2, axis=0, prepend=u, append=u)), ("xu", lambda m, x, u: m.matmul(x, u.mT)),
     ("zx", lambda m, z, x: m.vecdot(z, m.astype(x, m.complex128))), ("xu", lambda m, x, u: m.tensordot(x, u, axes=((1,), (1,)))),
     ("xu", lambda m, x, u: m.tensordot(x, u.mT, axes=1)), ("xu", lambda m, x, u: m.tensordot(x, u)),
-    *[("i", lambda m, x, field=field: getattr(m.unique_all(x), field)) for field in ("values", "indices", "inverse_indices", "counts")],
+    *[
+        (letter, lambda m, x, field=field: getattr(m.unique_all(m.concat([x, x])), field))
+        for letter in "iz"
+        for field in ("values", "indices", "inverse_indices", "counts")
+    ],
+    ("z", lambda m, x: m.unique_values(m.concat([x, x]))), ("z", lambda m, x: m.unique_counts(m.concat([x, x])).counts),
+    ("z", lambda m, x: m.unique_inverse(m.concat([x, x])).inverse_indices),
+    ("x", lambda m, x: m.repeat(x, m.asarray([2, 0]), axis=0)), ("x", lambda m, x: m.repeat(x, m.asarray([1, 0, 3, 2, 0, 1]))),
+    ("x", lambda m, x: m.repeat(x, m.asarray([2]), axis=1)),
+    ("pn", lambda m, x, y: m.add(x[0, 0], y)), ("bpn", lambda m, b, x, y: m.where(b, x[0, 0], y)),
     ("x", lambda m, x: m.std(x, axis=1, correction=1.5)), ("x", lambda m, x: m.var(x, axis=(0, 1), correction=-1)),
     ("n", lambda m, x: m.sum(x, axis=0, dtype=m.int8)), ("p", lambda m, x: m.prod(x, dtype=m.uint16)),
     ("n", lambda m, x: m.cumulative_sum(x, axis=0, dtype=m.int16)), ("nn", lambda m, x, y: m.vecdot(x, y)),

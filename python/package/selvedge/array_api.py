@@ -43,7 +43,7 @@ _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["compl
 # The standard's name, the method of a tensor and the number of operands.
 _METHODS = {
     1: "abs acos acosh asin asinh atan atanh ceil conj cos cosh exp floor imag log log10 log2 logical_not real "
-    "reciprocal round signbit sin sinh sqrt square tan tanh trunc isnan=is_nan isinf=is_infinite isfinite=is_finite "
+    "reciprocal signbit sin sinh sqrt square tan tanh trunc isnan=is_nan isinf=is_infinite isfinite=is_finite "
     "negative=neg bitwise_invert=bit_not",
     2: "add atan2 copysign floor_divide hypot logical_and logical_or logical_xor maximum minimum pow remainder "
     "subtract=sub multiply=mul divide=div equal=eq not_equal=ne less=lt less_equal=le greater=gt greater_equal=ge "
@@ -93,6 +93,10 @@ def positive(x, /):
 def sign(x, /):
     # The standard's sign of -0 is 0; `Tensor.sign` returns -0.
     return _sv.where(x.eq(0), 0, x.sign())
+
+
+def round(x, /):
+    return _complex(x.real().round(), x.imag().round()) if x.dtype.is_complex else x.round()
 
 
 def expm1(x, /):
@@ -421,26 +425,36 @@ _unique_counts = _namedtuple("unique_counts_result", "values counts")
 _unique_inverse = _namedtuple("unique_inverse_result", "values inverse_indices")
 
 
-def unique_values(x, /):
-    return x.unique()
+def _unique(x):
+    """Returns the different elements in order, the index of the first of each, the inverse and the counts."""
+    flat = x.ravel()
+    # Complex numbers are ordered by the ranks of their parts.
+    _, keys, _ = (flat.real() if x.dtype.is_complex else flat).unique_with_counts()
+    if x.dtype.is_complex:
+        _, ranks, counts = flat.imag().unique_with_counts()
+        keys = keys.mul(counts.size).add(ranks)
+    _, inverse, counts = keys.unique_with_counts()
+    positions = _sv.arange(x.size, dtype=int64, device=x.device)
+    first = _sv.zeros(counts.shape, dtype=int64, device=x.device).scatter_reduce(0, inverse, positions, "amin", False)
+    return flat.index_select(0, first), first, inverse.reshape(x.shape), counts
 
 
 def unique_all(x, /):
-    values, inverse, counts = x.unique_with_counts()
-    inverse = inverse.ravel()
-    positions = _sv.arange(x.size, dtype=int64, device=x.device)
-    first = _sv.zeros(values.shape, dtype=int64, device=x.device).scatter_reduce(0, inverse, positions, "amin", False)
-    return _unique_all(values, first, inverse.reshape(x.shape), counts)
+    return _unique_all(*_unique(x))
 
 
 def unique_counts(x, /):
-    values, _, counts = x.unique_with_counts()
+    values, _, _, counts = _unique(x)
     return _unique_counts(values, counts)
 
 
 def unique_inverse(x, /):
-    values, inverse, _ = x.unique_with_counts()
-    return _unique_inverse(values, inverse.reshape(x.shape))
+    values, _, inverse, _ = _unique(x)
+    return _unique_inverse(values, inverse)
+
+
+def unique_values(x, /):
+    return _unique(x)[0] if x.dtype.is_complex else x.unique()
 
 
 # Reductions and scans.
