@@ -145,6 +145,7 @@ def test_dtypes_promote_as_the_reference():
         lambda: xp.finfo(xp.int8), lambda: xp.iinfo(xp.float32), lambda: xp.squeeze(matrix, 0), lambda: xp.result_type(1.0),
         lambda: xp.isdtype(xp.int8, "numbers"), lambda: xp.take(matrix, xp.asarray([0])), lambda: xp.nonzero(xp.asarray(1)),
         lambda: xp.meshgrid(matrix[0], matrix[0], indexing="yx"), lambda: xp.asarray(np.zeros(2), dtype=xp.float32, copy=False),
+        lambda: xp.repeat(matrix, xp.asarray([2, -1]), axis=0), lambda: xp.repeat(matrix, xp.asarray([1, 2, 3]), axis=0),
         lambda: xp.vecdot(matrix, sv.ones((2, 2))), lambda: xp.tensordot(sv.ones((2, 3)), sv.ones((3, 2)), axes=((0, 1), (0, 1))),
     ]:
         with pytest.raises((TypeError, ValueError)):

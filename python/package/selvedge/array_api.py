@@ -332,6 +332,8 @@ def repeat(x, repeats, /, *, axis=None):
     x, axis = (x.ravel(), 0) if axis is None else (x, axis)
     if not isinstance(repeats, _Tensor):
         return x.repeat_interleave(repeats, axis)
+    if repeats.size and (least := int(repeats.min())) < 0:
+        raise ValueError(f"repeat: found the count {least}; wanted no negative count")
     # The ends of the runs of copies; a position of the result is of the first run that ends after it.
     ends = repeats.expand((x.shape[axis],)).cast(int64).cumsum(0)
     count = int(ends[-1]) if ends.size else 0
