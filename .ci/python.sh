@@ -1,6 +1,7 @@
 #!/bin/bash
-# python.sh [quick]: builds the Python package into a virtual environment, target/python, and runs its tests on the CPU, and those
-# that need a device on the fake driver. `quick` stops after the tests on the CPU, and leaves clippy out.
+# python.sh [quick]: builds the Python package into a virtual environment, target/python, and runs its tests on the CPU, a tenth of
+# the array API's suite (.ci/array_api.sh), and the tests that need a device on the fake driver. `quick` stops after the tests on
+# the CPU, and leaves clippy out.
 set -euo pipefail
 
 case ${1:-} in
@@ -31,6 +32,7 @@ VIRTUAL_ENV=$(realpath "$environment") "$environment/bin/maturin" develop --quie
     --manifest-path python/Cargo.toml
 "$environment/bin/pytest" python
 [ "${1:-}" != quick ] || exit 0
+.ci/array_api.sh "$environment"
 
 # As `pip install ./python`, but with the profile of the build above, so that cargo has nothing to do.
 installed=$(realpath "$environment")/installed

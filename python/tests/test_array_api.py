@@ -19,9 +19,9 @@ D = {"x": (X, "float64"), "u": (U, "float64"), "i": (I, "int64"), "p": (P, "int3
 
 UNARY = {
     "abs": "xizfpn", "acos": "u", "acosh": "", "asin": "u", "asinh": "xz", "atan": "xf", "atanh": "", "bitwise_invert": "ibn",
-    "ceil": "xi", "conj": "z", "cos": "xzf", "cosh": "xzf", "exp": "xzf", "expm1": "xf", "floor": "xi", "imag": "z", "isfinite": "xiz",
-    "isinf": "xz", "isnan": "xiz", "log": "uz", "log10": "u", "log1p": "u", "log2": "u", "logical_not": "b", "negative": "xiz",
-    "positive": "xiz", "real": "z", "reciprocal": "u", "round": "xi", "sign": "xi", "signbit": "x", "sin": "xz", "sinh": "xz", "sqrt": "u",
+    "ceil": "xi", "conj": "z", "cos": "xzf", "cosh": "xzf", "exp": "xzf", "expm1": "xfz", "floor": "xi", "imag": "z", "isfinite": "xiz",
+    "isinf": "xz", "isnan": "xiz", "log": "uz", "log10": "u", "log1p": "uz", "log2": "u", "logical_not": "b", "negative": "xiz",
+    "positive": "xiz", "real": "z", "reciprocal": "u", "round": "xiz", "sign": "xizn", "signbit": "x", "sin": "xz", "sinh": "xz", "sqrt": "u",
     "square": "xizn", "tan": "x", "tanh": "xf", "trunc": "xi",
 }
 BINARY = {
@@ -31,6 +31,14 @@ BINARY = {
     "logaddexp": "x,u", "logical_and": "b,b", "logical_or": "b,b", "logical_xor": "b,b", "maximum": "x,u i,p", "minimum": "x,u i,p",
     "multiply": "x,u i,p z,z", "nextafter": "x,u", "not_equal": "x,u i,p", "pow": "u,x p,p", "remainder": "x,u i,p", "subtract": "x,u i,p z,x",
 }
+
+
+def assigned(x, key, value):
+    """Returns x after `x[key] = value`."""
+    x[key] = value
+    return x
+
+
 # The operands by letter, and a call of the namespace.
 CALLS = [
     ("", lambda m: m.arange(5)), ("", lambda m: m.arange(1, 6, 2)), ("", lambda m: m.arange(0.0, 1.0, 0.25)),
@@ -66,6 +74,22 @@ CALLS = [
     ("xu", lambda m, x, u: m.diff(x, n=2, axis=0, prepend=u, append=u)), ("xu", lambda m, x, u: m.matmul(x, u.mT)),
     ("zx", lambda m, z, x: m.vecdot(z, m.astype(x, m.complex128))), ("xu", lambda m, x, u: m.tensordot(x, u, axes=((1,), (1,)))),
     ("xu", lambda m, x, u: m.tensordot(x, u.mT, axes=1)), ("xu", lambda m, x, u: m.tensordot(x, u)),
+    *[
+        (letter, lambda m, x, field=field: getattr(m.unique_all(m.concat([x, x])), field))
+        for letter in "iz"
+        for field in ("values", "indices", "inverse_indices", "counts")
+    ],
+    ("z", lambda m, x: m.unique_values(m.concat([x, x]))), ("z", lambda m, x: m.unique_counts(m.concat([x, x])).counts),
+    ("z", lambda m, x: m.unique_inverse(m.concat([x, x])).inverse_indices),
+    ("x", lambda m, x: m.repeat(x, m.asarray([2, 0]), axis=0)), ("x", lambda m, x: m.repeat(x, m.asarray([1, 0, 3, 2, 0, 1]))),
+    ("x", lambda m, x: m.repeat(x, m.asarray([2]), axis=1)),
+    ("pn", lambda m, x, y: m.add(x[0, 0], y)), ("bpn", lambda m, b, x, y: m.where(b, x[0, 0], y)),
+    ("x", lambda m, x: m.std(x, axis=1, correction=1.5)), ("x", lambda m, x: m.var(x, axis=(0, 1), correction=-1)),
+    ("n", lambda m, x: m.sum(x, axis=0, dtype=m.int8)), ("p", lambda m, x: m.prod(x, dtype=m.uint16)),
+    ("n", lambda m, x: m.cumulative_sum(x, axis=0, dtype=m.int16)), ("nn", lambda m, x, y: m.vecdot(x, y)),
+    ("np", lambda m, x, y: m.matmul(x, y.mT)), ("np", lambda m, x, y: m.tensordot(x, y, axes=((), ()))),
+    ("x", lambda m, x: x[m.asarray(True)]), ("x", lambda m, x: x[m.asarray(False)]),
+    ("x", lambda m, x: assigned(x, m.asarray(True), 7.0)), ("x", lambda m, x: assigned(x, m.asarray(False), 7.0)),
 ]
 
 
@@ -119,11 +143,27 @@ def test_dtypes_promote_as_the_reference():
     matrix = sv.zeros((2, 1))
     for bad in [
         lambda: xp.finfo(xp.int8), lambda: xp.iinfo(xp.float32), lambda: xp.squeeze(matrix, 0), lambda: xp.result_type(1.0),
-        lambda: xp.isdtype(xp.int8, "numbers"), lambda: xp.take(matrix, xp.asarray([0])), lambda: xp.std(matrix, correction=0.5),
+        lambda: xp.isdtype(xp.int8, "numbers"), lambda: xp.take(matrix, xp.asarray([0])), lambda: xp.nonzero(xp.asarray(1)),
         lambda: xp.meshgrid(matrix[0], matrix[0], indexing="yx"), lambda: xp.asarray(np.zeros(2), dtype=xp.float32, copy=False),
+        lambda: xp.repeat(matrix, xp.asarray([2, -1]), axis=0), lambda: xp.repeat(matrix, xp.asarray([1, 2, 3]), axis=0),
+        lambda: xp.vecdot(matrix, sv.ones((2, 2))), lambda: xp.tensordot(sv.ones((2, 3)), sv.ones((3, 2)), axes=((0, 1), (0, 1))),
     ]:
         with pytest.raises((TypeError, ValueError)):
             bad()
+
+
+def test_special_values_are_those_of_the_standard():
+    zeros = xp.asarray([-0.0, 0.0])
+    assert not xp.any(xp.signbit(xp.sign(zeros))) and not xp.any(xp.signbit(xp.real(xp.expm1(xp.astype(zeros, xp.complex128)))))
+    for function, argument, wanted in [
+        (xp.expm1, complex(np.inf, 0), complex(np.inf, 0)), (xp.expm1, complex(-np.inf, np.inf), complex(-1, 0)),
+        (xp.expm1, complex(np.nan, 0), complex(np.nan, 0)), (xp.log1p, complex(-1, 0), complex(-np.inf, 0)),
+        (xp.log1p, complex(-np.inf, np.inf), complex(np.inf, 0.75 * np.pi)), (xp.log1p, complex(np.nan, np.inf), complex(np.inf, np.nan)),
+        # Digits that exp(z) - 1 and log(1 + z) lose.
+        (xp.expm1, complex(1e-12, 1e-12), complex(1e-12, 1e-12)), (xp.log1p, complex(1e-12, 1e-12), complex(1e-12, 1e-12)),
+    ]:
+        np.testing.assert_allclose(function(xp.asarray(argument)).numpy(), wanted, rtol=1e-11)
+    assert xp.isinf(xp.var(xp.asarray([1.0, 2.0]), correction=2.5)) and xp.isnan(xp.var(xp.asarray([1.0]), correction=1.5))
 
 
 def parameters(function):

@@ -42,8 +42,8 @@ _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["compl
 
 # The standard's name, the method of a tensor and the number of operands.
 _METHODS = {
-    1: "abs acos acosh asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag log log10 log1p log2 logical_not real "
-    "reciprocal round sign signbit sin sinh sqrt square tan tanh trunc isnan=is_nan isinf=is_infinite isfinite=is_finite "
+    1: "abs acos acosh asin asinh atan atanh ceil conj cos cosh exp floor imag log log10 log2 logical_not real "
+    "reciprocal signbit sin sinh sqrt square tan tanh trunc isnan=is_nan isinf=is_infinite isfinite=is_finite "
     "negative=neg bitwise_invert=bit_not",
     2: "add atan2 copysign floor_divide hypot logical_and logical_or logical_xor maximum minimum pow remainder "
     "subtract=sub multiply=mul divide=div equal=eq not_equal=ne less=lt less_equal=le greater=gt greater_equal=ge "
@@ -64,9 +64,17 @@ def _two(method):
         if not isinstance(x1, _Tensor):
             # A number takes the dtype that it has beside the other operand.
             x1 = _Tensor(x1, dtype=result_type(x1, x2), device=x2.device)
-        return getattr(_Tensor, method)(x1, x2)
+        return getattr(_Tensor, method)(*_promoted(x1, x2))
 
     return function
+
+
+def _promoted(x1, x2):
+    """Returns arrays of the dtype of both; of other tensors one without dimensions takes the other's dtype."""
+    if not isinstance(x2, _Tensor) or x1.dtype == x2.dtype or x1.ndim and x2.ndim:
+        return x1, x2
+    dtype = result_type(x1, x2)
+    return x1.cast(dtype), x2.cast(dtype)
 
 
 for _count, _list in _METHODS.items():
@@ -80,6 +88,41 @@ for _count, _list in _METHODS.items():
 
 def positive(x, /):
     return +x
+
+
+def sign(x, /):
+    # The standard's sign of -0 is 0; `Tensor.sign` returns -0.
+    return _sv.where(x.eq(0), 0, x.sign())
+
+
+def round(x, /):
+    return _complex(x.real().round(), x.imag().round()) if x.dtype.is_complex else x.round()
+
+
+def expm1(x, /):
+    if not x.dtype.is_complex:
+        return x.expm1()
+    # exp(a + bi) - 1 = expm1(a) cos(b) - 2 sin(b/2)² + i exp(a) sin(b); `exp` has the values at infinities and NaNs.
+    real_part, imag_part, power = x.real(), x.imag(), x.exp()
+    exact = real_part.expm1().mul(imag_part.cos()).sub(imag_part.div(2).sin().square().mul(2))
+    is_finite = real_part.is_finite().logical_and(imag_part.is_finite())
+    # The standard's value at -0 + 0i is 0, which the sum with 0 gives.
+    return _complex(_sv.where(is_finite, exact.add(0), power.real().sub(1)), power.imag())
+
+
+def log1p(x, /):
+    if not x.dtype.is_complex:
+        return x.log1p()
+    # log|1 + a + bi| = log1p(a (2 + a) + b²) / 2 near 0; `log` has the values elsewhere, at infinities and NaNs.
+    real_part, imag_part = x.real(), x.imag()
+    logarithm = _complex(real_part.add(1), imag_part).log()
+    near = real_part.mul(real_part.add(2)).add(imag_part.square()).log1p().div(2)
+    is_near = real_part.abs().maximum(imag_part.abs()).lt(0.5)
+    return _complex(_sv.where(is_near, near, logarithm.real()), logarithm.imag())
+
+
+def _complex(real_part, imag_part):
+    return _sv.stack([real_part, imag_part], -1).view_as_complex()
 
 
 def clip(x, /, min=None, max=None):
@@ -211,7 +254,11 @@ def result_type(*arrays_and_dtypes):
 
 
 def can_cast(from_, to, /):
-    return result_type(getattr(from_, "dtype", from_), to) == to
+    try:
+        return result_type(getattr(from_, "dtype", from_), to) == to
+    except _sv.DTypeError:
+        # No dtype holds both, as of uint64 and a signed integer.
+        return False
 
 
 _finfo = _namedtuple("finfo_object", "bits eps max min smallest_normal dtype")
@@ -260,6 +307,8 @@ def concat(arrays, /, *, axis=0):
 
 
 def expand_dims(x, /, axis=0):
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise IndexError(f"expand_dims: found axis {axis}; wanted one from {-x.ndim - 1} to {x.ndim}")
     return x.unsqueeze(axis)
 
 
@@ -280,7 +329,15 @@ def matrix_transpose(x, /):
 
 
 def repeat(x, repeats, /, *, axis=None):
-    return (x.ravel().repeat_interleave(repeats, 0) if axis is None else x.repeat_interleave(repeats, axis))
+    x, axis = (x.ravel(), 0) if axis is None else (x, axis)
+    if not isinstance(repeats, _Tensor):
+        return x.repeat_interleave(repeats, axis)
+    if repeats.size and (least := int(repeats.min())) < 0:
+        raise ValueError(f"repeat: found the count {least}; wanted no negative count")
+    # The ends of the runs of copies; a position of the result is of the first run that ends after it.
+    ends = repeats.expand((x.shape[axis],)).cast(int64).cumsum(0)
+    count = int(ends[-1]) if ends.size else 0
+    return x.index_select(axis, ends.searchsorted(_sv.arange(count, dtype=int64, device=x.device), right=True))
 
 
 def reshape(x, /, shape, *, copy=None):
@@ -342,6 +399,8 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
 
 
 def nonzero(x, /):
+    if x.ndim == 0:
+        raise ValueError("nonzero: found an array without dimensions; wanted one or more dimensions")
     return tuple(x.nonzero().unbind(1))
 
 
@@ -350,6 +409,8 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 
 def where(condition, x1, x2, /):
+    if isinstance(x1, _Tensor):
+        x1, x2 = _promoted(x1, x2)
     return _sv.where(condition, x1, x2)
 
 
@@ -361,22 +422,41 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
     return x.argsort(axis, descending)
 
 
+_unique_all = _namedtuple("unique_all_result", "values indices inverse_indices counts")
 _unique_counts = _namedtuple("unique_counts_result", "values counts")
 _unique_inverse = _namedtuple("unique_inverse_result", "values inverse_indices")
 
 
-def unique_values(x, /):
-    return x.unique()
+def _unique(x):
+    """Returns the different elements in order, the index of the first of each, the inverse and the counts."""
+    flat = x.ravel()
+    # Complex numbers are ordered by the ranks of their parts.
+    _, keys, _ = (flat.real() if x.dtype.is_complex else flat).unique_with_counts()
+    if x.dtype.is_complex:
+        _, ranks, counts = flat.imag().unique_with_counts()
+        keys = keys.mul(counts.size).add(ranks)
+    _, inverse, counts = keys.unique_with_counts()
+    positions = _sv.arange(x.size, dtype=int64, device=x.device)
+    first = _sv.zeros(counts.shape, dtype=int64, device=x.device).scatter_reduce(0, inverse, positions, "amin", False)
+    return flat.index_select(0, first), first, inverse.reshape(x.shape), counts
+
+
+def unique_all(x, /):
+    return _unique_all(*_unique(x))
 
 
 def unique_counts(x, /):
-    values, _, counts = x.unique_with_counts()
+    values, _, _, counts = _unique(x)
     return _unique_counts(values, counts)
 
 
 def unique_inverse(x, /):
-    values, inverse, _ = x.unique_with_counts()
-    return _unique_inverse(values, inverse.reshape(x.shape))
+    values, _, inverse, _ = _unique(x)
+    return _unique_inverse(values, inverse)
+
+
+def unique_values(x, /):
+    return _unique(x)[0] if x.dtype.is_complex else x.unique()
 
 
 # Reductions and scans.
@@ -398,29 +478,36 @@ def _summed(x, dtype):
 
 def _sum(name):
     def function(x, /, *, axis=None, dtype=None, keepdims=False):
-        return getattr(_Tensor, name)(_summed(x, dtype), axis, keepdims)
+        result = getattr(_Tensor, name)(_summed(x, dtype), axis, keepdims)
+        # Sums of narrow integers are wider.
+        return result if dtype is None else result.cast(dtype)
 
     return function
 
 
-def _spread(name):
-    def function(x, /, *, axis=None, correction=0.0, keepdims=False):
-        if correction != int(correction):
-            raise ValueError(f"{name}: found correction={correction}; wanted a whole number")
-        return getattr(_Tensor, name)(x, axis, keepdims, correction=int(correction))
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    if correction >= 0 and correction == int(correction):
+        return x.var(axis, keepdims, correction=int(correction))
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    count = _math.prod(x.shape[one] for one in axes)
+    # The sum of squares, divided by count - correction, or by 0 if that is negative.
+    scale = count / (count - correction) if count > correction else inf
+    return x.var(axis, keepdims, correction=0).mul(scale)
 
-    return function
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    return var(x, axis=axis, correction=correction, keepdims=keepdims).sqrt()
 
 
 max, min, mean, any, all = (_reduction(name) for name in ("max", "min", "mean", "any", "all"))
 sum, prod = _sum("sum"), _sum("prod")
-std, var = _spread("std"), _spread("var")
 
 
 def _scan(name, start):
     def function(x, /, *, axis=None, dtype=None, include_initial=False):
         axis = 0 if axis is None else axis
         result = getattr(_Tensor, name)(_summed(x, dtype), axis)
+        result = result if dtype is None else result.cast(dtype)
         if include_initial:
             shape = list(x.shape)
             shape[axis] = 1
@@ -442,20 +529,31 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
 
 
 def matmul(x1, x2, /):
-    return x1.matmul(x2)
+    dtype = result_type(x1, x2)
+    return x1.cast(dtype).matmul(x2.cast(dtype))
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    return x1.conj().mul(x2).sum(axis)
+    if x1.shape[axis] != x2.shape[axis]:
+        found = f"{x1.shape[axis]} and {x2.shape[axis]} elements along axis {axis}"
+        raise ValueError(f"vecdot: found {found}; wanted as many in both")
+    # Sums of narrow integers are wider; the result has the operands' dtype.
+    products = x1.conj().mul(x2)
+    return products.sum(axis).cast(products.dtype)
 
 
 def tensordot(x1, x2, /, *, axes=2):
     if isinstance(axes, int):
         axes = (tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes)))
     first, second = ([one % x.ndim for one in of] for x, of in zip((x1, x2), axes))
+    sizes = [[x.shape[one] for one in of] for x, of in zip((x1, x2), (first, second))]
+    if sizes[0] != sizes[1]:
+        raise ValueError(f"tensordot: found axes of sizes {sizes[0]} and {sizes[1]}; wanted the same sizes in both")
+    dtype = result_type(x1, x2)
+    x1, x2 = x1.cast(dtype), x2.cast(dtype)
     rows = [one for one in range(x1.ndim) if one not in first]
     columns = [one for one in range(x2.ndim) if one not in second]
-    size = _math.prod(x1.shape[one] for one in first)
+    size = _math.prod(sizes[0])
     left = x1.permute(rows + first).reshape(-1 if x1.size else _math.prod(x1.shape[one] for one in rows), size)
     right = x2.permute(second + columns).reshape(size, -1 if x2.size else _math.prod(x2.shape[one] for one in columns))
     return left.matmul(right).reshape([x1.shape[one] for one in rows] + [x2.shape[one] for one in columns])

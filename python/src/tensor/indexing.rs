@@ -89,11 +89,22 @@ pub(crate) fn entries(key: &Bound<'_, PyAny>, device: &Device) -> Result<Vec<Ent
     }
 }
 
+/// Returns the mask without dimensions that is the whole key. It selects the whole tensor or nothing.
+fn scalar_mask(entries: &[Entry]) -> Option<&Tensor> {
+    match entries {
+        [Entry::Tensor(mask)] if mask.rank() == 0 && mask.dtype() == DType::Bool => Some(mask),
+        _ => None,
+    }
+}
+
 #[pymethods]
 impl PyTensor {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<PyTensor> {
         let tensor = self.tensor(py);
         let entries = entries(key, &tensor.device())?;
+        if let Some(mask) = scalar_mask(&entries) {
+            return Ok(py.detach(|| tensor.unsqueeze(0)?.index(&mask.reshape(&[1])?))?.into());
+        }
         let indices: Vec<Index<'_>> = entries.iter().map(Entry::index).collect();
         Ok(py.detach(|| tensor.index(&indices[..]))?.into())
     }
@@ -109,6 +120,12 @@ impl PyTensor {
             true => Operand::Tensor(new_tensor(values, Some(dtype), Some(device))?),
             false => values.extract::<Operand>()?,
         };
+        if let Some(mask) = scalar_mask(&entries) {
+            return match py.detach(|| mask.item::<bool>())? {
+                true => self.write(py, |tensor| tensor.index_assign(Index::Ellipsis, values.operand())),
+                false => Ok(()),
+            };
+        }
         let indices: Vec<Index<'_>> = entries.iter().map(Entry::index).collect();
         self.write(py, |tensor| tensor.index_assign(&indices[..], values.operand()))
     }
