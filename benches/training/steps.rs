@@ -39,7 +39,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     for row in &ROWS {
         let mut figures = Vec::new();
         if names.contains(&row.name) {
-            if let Err(failure) = of_row(row, &device, options, &mut recorder, &mut figures) {
+            if let Err(failure) = measure_row(row, &device, options, &mut recorder, &mut figures) {
                 eprintln!("{}: {failure}", row.name);
                 failed.push(row.name);
             }
@@ -61,7 +61,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
 }
 
 /// Adds the figures of a row. A failure of PyTorch's goes to the recorder.
-fn of_row(
+fn measure_row(
     row: &Row,
     device: &Device,
     options: &Options,

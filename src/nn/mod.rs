@@ -10,6 +10,7 @@
 //! | `decoder` | [`Decoder`], a decoder-only transformer that a Hugging Face configuration describes, with its files, cache and generation |
 //! | `gpt` | [`Gpt`], a decoder-only transformer, and [`Generation`] |
 //! | `host_layers` | layers of one new position on the CPU, by slices instead of tensors |
+//! | `limited_file` | the bytes of a file of limited size |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`Lion`], [`Adafactor`], [`clip_grad_norm`], [`LearningRateSchedule`] |
@@ -48,6 +49,7 @@ mod gpt;
 mod host_layers;
 mod initializer;
 mod layers;
+mod limited_file;
 mod losses;
 mod module;
 mod optimizers;

@@ -73,34 +73,48 @@ fn nan_reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool) ->
     Ok(result.reshape(&sizes)?)
 }
 
+/// Runs a reduction by its code: one that tensors and variables have, or one of further rows. `others` are the last arms.
+macro_rules! reduced {
+    (@rows $x:ident, $reduction:expr, $keepdim:expr, $axes:expr, {$($others:tt)*}
+        $($code:ident => $name:ident $keepdim_name:ident ($($before:expr)?; $($after:expr)?);)*) => {
+        match ($reduction, $keepdim) {
+            $(
+                ($code, false) => $x.$name($($before,)? $axes $(, $after)?),
+                ($code, true) => $x.$keepdim_name($($before,)? $axes $(, $after)?),
+            )*
+            $($others)*
+        }
+    };
+    ($x:ident, $reduction:expr, $keepdim:expr, $axes:expr, $parameter:expr, {$($others:tt)*} $($rows:tt)*) => {
+        reduced! {
+            @rows $x, $reduction, $keepdim, $axes, {$($others)*}
+            SV_REDUCE_SUM => sum sum_keepdim (;);
+            SV_REDUCE_PROD => prod prod_keepdim (;);
+            SV_REDUCE_MIN => min min_keepdim (;);
+            SV_REDUCE_MAX => max max_keepdim (;);
+            SV_REDUCE_MEAN => mean mean_keepdim (;);
+            SV_REDUCE_VAR => var var_keepdim (; correction($parameter)?);
+            SV_REDUCE_STD => std std_keepdim (; correction($parameter)?);
+            SV_REDUCE_NORM => norm norm_keepdim ($parameter;);
+            SV_REDUCE_LOGSUMEXP => logsumexp logsumexp_keepdim (;);
+            $($rows)*
+        }
+    };
+}
+pub(in crate::capi) use reduced;
+
 fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parameter: f64) -> Result<Tensor> {
-    macro_rules! reduce {
-        ($($code:ident => $name:ident $keepdim:ident ($($before:expr)?; $($after:expr)?);)*) => {
-            match (reduction, keepdim) {
-                $(
-                    ($code, false) => tensor.$name($($before,)? axes $(, $after)?),
-                    ($code, true) => tensor.$keepdim($($before,)? axes $(, $after)?),
-                )*
-                (SV_REDUCE_NANSUM | SV_REDUCE_NANMEAN, _) => return nan_reduce(tensor, reduction, axes, keepdim),
-                _ => return Err(Failure::argument("reduction", reduction, "one of SV_REDUCE_...")),
-            }
-        };
-    }
-    Ok(reduce! {
-        SV_REDUCE_SUM => sum sum_keepdim (;);
-        SV_REDUCE_PROD => prod prod_keepdim (;);
-        SV_REDUCE_MIN => min min_keepdim (;);
-        SV_REDUCE_MAX => max max_keepdim (;);
+    Ok(reduced! {
+        tensor, reduction, keepdim, axes, parameter,
+        {
+            (SV_REDUCE_NANSUM | SV_REDUCE_NANMEAN, _) => return nan_reduce(tensor, reduction, axes, keepdim),
+            _ => return Err(Failure::argument("reduction", reduction, "one of SV_REDUCE_...")),
+        }
         SV_REDUCE_ARGMIN => argmin argmin_keepdim (;);
         SV_REDUCE_ARGMAX => argmax argmax_keepdim (;);
         SV_REDUCE_ANY => any any_keepdim (;);
         SV_REDUCE_ALL => all all_keepdim (;);
         SV_REDUCE_COUNT_NONZERO => count_nonzero count_nonzero_keepdim (;);
-        SV_REDUCE_MEAN => mean mean_keepdim (;);
-        SV_REDUCE_VAR => var var_keepdim (; correction(parameter)?);
-        SV_REDUCE_STD => std std_keepdim (; correction(parameter)?);
-        SV_REDUCE_NORM => norm norm_keepdim (parameter;);
-        SV_REDUCE_LOGSUMEXP => logsumexp logsumexp_keepdim (;);
     }?)
 }
 

@@ -32,6 +32,20 @@ pub fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<V
     let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
     let views: Vec<TensorOperand<'_>> = held.iter().map(HeldOperand::operand).collect();
     let result = crate::tensor::apply(operation, &views)?;
+    record(operation, operands, held, result)
+}
+
+/// Records the result of an operation that was computed from these operands, by [`apply`] or beside another result.
+///
+/// # Errors
+///
+/// Errors of the rule.
+pub(super) fn record(
+    operation: Operation,
+    operands: &[VariableOperand<'_>],
+    held: Vec<HeldOperand>,
+    result: Tensor,
+) -> Result<Variable> {
     let parents: Vec<_> = operands.iter().map(VariableOperand::tracked).collect();
     let is_recorded = operation.is_differentiable() && is_differentiable(result.dtype());
     if !parents.iter().any(Option::is_some) {
@@ -67,25 +81,6 @@ pub fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<V
             saved.push(result.save());
         }
         Box::new(SavedOperation { operation: operation.name(), rule, saved, numbers })
-    }))
-}
-
-/// Records the sum of two variables of one shape and dtype that another operation has computed.
-///
-/// # Errors
-///
-/// Errors of the rule.
-pub(super) fn recorded_sum(operands: [&Variable; 2], sum: Tensor) -> Result<Variable> {
-    let parents: Vec<_> = operands.iter().map(|operand| operand.tracked()).collect();
-    if !parents.iter().any(Option::is_some) {
-        let stopped_by = operands.iter().find_map(|operand| operand.stopped_by());
-        return Ok(Variable::new(sum).constant_by(stopped_by));
-    }
-    let kinds = vec![OperandKind::of_tensor(&sum); 2];
-    let rule = ElementwiseRule::get(Operation::Add, kinds, parents.iter().map(Option::is_some).collect())?;
-    let operation = Operation::Add.name();
-    Ok(Variable::new(sum).recorded_with_second_derivatives(operation, parents, |_| {
-        Box::new(SavedOperation { operation, rule, saved: Vec::new(), numbers: Vec::new() })
     }))
 }
 

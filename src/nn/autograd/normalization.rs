@@ -1,8 +1,10 @@
 //! Softmax and normalisation of variables. The backward of each is a function of tensors.
 
-use super::elementwise::recorded_sum;
+use super::elementwise::record;
+use super::operand::{HeldOperand, VariableOperand};
 use super::variable::Variable;
 use crate::error::Result;
+use crate::fuse::Operation;
 use crate::tensor::{NormGradients, Tensor, machine_epsilon};
 
 /// The gradient of a function along an axis, from its result and the result's gradient.
@@ -115,7 +117,7 @@ impl Variable {
         let (x, other_tensor) = (self.tensor(), other.tensor());
         let [sum, result] =
             x.add_layer_norm(&other_tensor, normalized_shape, weight_tensor, bias_tensor, eps)?;
-        let sum = recorded_sum([self, other], sum)?;
+        let sum = self.recorded_sum(other, sum)?;
         let parameters = [weight, bias];
         let result =
             sum.recorded_norm("layer_norm", result, normalized_shape, parameters, eps, OF_LAYER_NORM);
@@ -142,10 +144,16 @@ impl Variable {
         let eps = eps.unwrap_or_else(|| machine_epsilon(self.dtype()));
         let (x, other_tensor, tensor) = (self.tensor(), other.tensor(), weight.map(Variable::tensor));
         let [sum, result] = x.add_rms_norm(&other_tensor, normalized_shape, tensor.as_ref(), Some(eps))?;
-        let sum = recorded_sum([self, other], sum)?;
+        let sum = self.recorded_sum(other, sum)?;
         let result =
             sum.recorded_norm("rms_norm", result, normalized_shape, [weight, None], eps, OF_RMS_NORM);
         Ok([sum, result])
+    }
+
+    /// Records the sum of both, which another operation has computed.
+    fn recorded_sum(&self, other: &Variable, sum: Tensor) -> Result<Variable> {
+        let operands: [VariableOperand<'_>; 2] = [self.into(), other.into()];
+        record(Operation::Add, &operands, operands.iter().map(HeldOperand::of).collect(), sum)
     }
 
     fn has_form_of(&self, other: &Variable) -> bool {

@@ -49,12 +49,7 @@ impl Decoder {
 
 /// Returns the text of a configuration that names a dtype.
 fn with_dtype(text: &str, dtype: DType) -> Result<String> {
-    let name = match dtype {
-        DType::F64 => "float64",
-        DType::F16 => "float16",
-        DType::BF16 => "bfloat16",
-        _ => "float32",
-    };
+    let name = dtype.numpy_name();
     let invalid = |error: serde_json::Error| Error::invalid("Decoder::save", error, "config.json");
     let mut value: Value = serde_json::from_str(text).map_err(invalid)?;
     let Some(key) = DTYPE_KEYS.into_iter().find(|&key| value.get(key).is_some_and(Value::is_string)) else {

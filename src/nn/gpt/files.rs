@@ -1,7 +1,6 @@
 //! [`Gpt::save`] and [`Gpt::load`]: a model in a folder, `config.json` and `model.safetensors`.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
@@ -9,11 +8,11 @@ use serde_json::Value;
 use super::config::GptConfig;
 use super::model::Gpt;
 use crate::error::{Error, Result};
-use crate::io::npy::{file_error, open_regular, read_failure};
+use crate::io::npy::file_error;
 use crate::io::{new_file, write_file};
 use crate::nn::Module;
+use crate::nn::limited_file::read_limited;
 use crate::tensor::{Device, Tensor};
-use crate::types::DType;
 
 const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
@@ -51,18 +50,12 @@ impl Gpt {
         Tensor::write_safetensors(folder.join(WEIGHTS), &tensors, &[("format", "pt")])?;
         let config = self.config();
         let mut json = config.to_json();
-        let dtype = match self.dtype() {
-            DType::F64 => "float64",
-            DType::F16 => "float16",
-            DType::BF16 => "bfloat16",
-            _ => "float32",
-        };
         for (key, value) in [
             ("model_type", Value::from("gpt2")),
             ("architectures", Value::from(vec!["GPT2LMHeadModel"])),
             ("embd_pdrop", Value::from(config.dropout)),
             ("attn_pdrop", Value::from(config.dropout)),
-            ("torch_dtype", Value::from(dtype)),
+            ("torch_dtype", Value::from(self.dtype().numpy_name())),
         ] {
             json[key] = value;
         }
@@ -82,13 +75,8 @@ impl Gpt {
         const KIND: &str = "configuration";
         let path = folder.as_ref().join(CONFIG);
         let name = path.display().to_string();
-        let (file, length) = open_regular(&path, KIND)?;
-        if length > MAX_CONFIG {
-            let found = format!("{length} bytes");
-            return Err(file_error(&name, found, format!("at most {MAX_CONFIG} bytes")));
-        }
-        let mut text = String::new();
-        file.take(MAX_CONFIG).read_to_string(&mut text).map_err(|error| read_failure(&name, KIND, &error))?;
+        let text = String::from_utf8(read_limited(&path, KIND, MAX_CONFIG)?)
+            .map_err(|error| file_error(&name, error, "a file of UTF-8 text"))?;
         let config =
             GptConfig::from_json(&text).map_err(|error| file_error(&name, error, "that of a Gpt"))?;
         let parameters: BTreeMap<String, Tensor> =

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::io::new_file::NewFile;
 use crate::io::npy::{file_error, open_regular, read_failure};
+use crate::nn::limited_file::read_limited;
 use crate::nn::{Module, Optimizer};
 use crate::tensor::{Device, Tensor};
 
@@ -215,7 +216,7 @@ impl CheckpointInfo {
         let folder = &super::checkpoints::whole(folder.as_ref());
         let path = folder.join(INFO);
         let name = path.display().to_string();
-        let text = read_text(&path)?;
+        let text = read_limited(&path, KIND, MAX_TEXT)?;
         let damaged = |error: serde_json::Error| {
             file_error(&name, format!("damaged JSON: {error}"), "the information of a checkpoint")
         };
@@ -245,19 +246,6 @@ fn write_text(path: &Path, text: &str) -> Result<()> {
     written().map_err(|error| super::checkpoints::write_error(path, &error))
 }
 
-fn read_text(path: &Path) -> Result<Vec<u8>> {
-    let (file, length) = open_regular(path, KIND)?;
-    if length > MAX_TEXT {
-        let found = format!("{length} bytes");
-        return Err(file_error(&path.display().to_string(), found, format!("at most {MAX_TEXT} bytes")));
-    }
-    let mut text = Vec::new();
-    file.take(MAX_TEXT)
-        .read_to_end(&mut text)
-        .map_err(|error| read_failure(&path.display().to_string(), KIND, &error))?;
-    Ok(text)
-}
-
 const KIND: &str = "checkpoint";
 
 /// The advice in the error of a checkpoint that a newer version wrote.
@@ -270,7 +258,7 @@ pub(super) fn is_newer(error: &Error) -> bool {
 
 /// Reads the hashes of a checkpoint's files by name.
 fn read_hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let text = read_text(&folder.join(HASHES))?;
+    let text = read_limited(&folder.join(HASHES), KIND, MAX_TEXT)?;
     let text = String::from_utf8_lossy(&text);
     let lines = text.split_terminator('\n').map(|line| line.split_once("  ")).collect::<Option<Vec<_>>>();
     match lines.filter(|_| text.ends_with('\n')) {

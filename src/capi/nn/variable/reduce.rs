@@ -4,7 +4,7 @@ use super::super::super::error::{Failure, Result};
 use super::super::super::handle::sv_variable;
 use super::super::super::tensor::reduce::{
     SV_REDUCE_LOGSUMEXP, SV_REDUCE_MAX, SV_REDUCE_MEAN, SV_REDUCE_MIN, SV_REDUCE_NORM, SV_REDUCE_PROD,
-    SV_REDUCE_STD, SV_REDUCE_SUM, SV_REDUCE_VAR, SV_SCAN_PROD, SV_SCAN_SUM, correction,
+    SV_REDUCE_STD, SV_REDUCE_SUM, SV_REDUCE_VAR, SV_SCAN_PROD, SV_SCAN_SUM, correction, reduced,
 };
 use super::super::super::tensor::{axes_or_all, flag};
 use super::map;
@@ -12,31 +12,15 @@ use crate::nn::Variable;
 use crate::tensor::Axes;
 
 fn reduce(x: &Variable, reduction: i32, axes: Axes<'_>, keepdim: bool, parameter: f64) -> Result<Variable> {
-    macro_rules! reduce {
-        ($($code:ident => $name:ident $keepdim:ident ($($before:expr)?; $($after:expr)?);)*) => {
-            match (reduction, keepdim) {
-                $(
-                    ($code, false) => x.$name($($before,)? axes $(, $after)?),
-                    ($code, true) => x.$keepdim($($before,)? axes $(, $after)?),
-                )*
-                _ => {
-                    let wanted = "SV_REDUCE_SUM, _PROD, _MIN, _MAX, _MEAN, _VAR, _STD, _NORM or _LOGSUMEXP, which have a \
-                                  gradient; sv_tensor_reduce has the others";
-                    return Err(Failure::argument("reduction", reduction, wanted));
-                }
+    Ok(reduced! {
+        x, reduction, keepdim, axes, parameter,
+        {
+            _ => {
+                let wanted = "SV_REDUCE_SUM, _PROD, _MIN, _MAX, _MEAN, _VAR, _STD, _NORM or _LOGSUMEXP, which have a \
+                              gradient; sv_tensor_reduce has the others";
+                return Err(Failure::argument("reduction", reduction, wanted));
             }
-        };
-    }
-    Ok(reduce! {
-        SV_REDUCE_SUM => sum sum_keepdim (;);
-        SV_REDUCE_PROD => prod prod_keepdim (;);
-        SV_REDUCE_MIN => min min_keepdim (;);
-        SV_REDUCE_MAX => max max_keepdim (;);
-        SV_REDUCE_MEAN => mean mean_keepdim (;);
-        SV_REDUCE_VAR => var var_keepdim (; correction(parameter)?);
-        SV_REDUCE_STD => std std_keepdim (; correction(parameter)?);
-        SV_REDUCE_NORM => norm norm_keepdim (parameter;);
-        SV_REDUCE_LOGSUMEXP => logsumexp logsumexp_keepdim (;);
+        }
     }?)
 }
 
