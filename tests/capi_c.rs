@@ -1,6 +1,6 @@
-//! The C ABI from C and C++: programs in `tests/capi` and `csrc/examples`, built by the host's compiler with the address and
-//! undefined-behaviour sanitizers, and linked with the shared library of a debug build. They run on the fake driver, and the
-//! examples also without a driver. They need Linux, a C compiler and cargo.
+//! The C ABI from C and C++: programs in `tests/capi`, `csrc/examples` and `examples/languages`, built by the host's compiler with
+//! the address and undefined-behaviour sanitizers, and linked with the shared library of a debug build. They run on the fake
+//! driver, and the examples also without a driver. They need Linux, a C compiler and cargo.
 #![cfg(target_os = "linux")]
 
 use std::collections::HashSet;
