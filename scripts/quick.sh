@@ -97,6 +97,7 @@ benches | benches results pytorch | benchmarks on a GPU
 benches/results | results | benchmarks on a GPU
 docs | - | cargo doc
 examples | examples | a run on a GPU
+examples/languages | capi_c:training | .ci/python.sh
 data | nn:text classifier | cli train
 build | sys images generate:bindings | the clean release build
 build.rs | sys images generate:bindings | the clean release build

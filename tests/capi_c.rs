@@ -1,6 +1,6 @@
-//! The C ABI from C and C++: programs in `tests/capi` and `csrc/examples`, built by the host's compiler with the address and
-//! undefined-behaviour sanitizers, and linked with the shared library of a debug build. They run on the fake driver, and the
-//! examples also without a driver. They need Linux, a C compiler and cargo.
+//! The C ABI from C and C++: programs in `tests/capi`, `csrc/examples` and `examples/languages`, built by the host's compiler with
+//! the address and undefined-behaviour sanitizers, and linked with the shared library of a debug build. They run on the fake
+//! driver, and the examples also without a driver. They need Linux, a C compiler and cargo.
 #![cfg(target_os = "linux")]
 
 use std::collections::HashSet;
@@ -15,6 +15,10 @@ use std::sync::OnceLock;
 mod common;
 #[path = "capi/hostile.rs"]
 mod hostile;
+// Its `main` is another program's.
+#[allow(dead_code)]
+#[path = "../examples/languages/train.rs"]
+mod languages;
 #[path = "cases/model_folders.rs"]
 mod model_folders;
 #[path = "fake/variant.rs"]
@@ -196,7 +200,7 @@ fn clang_accepts_the_programs_without_a_warning() {
     }
     let root = common::repository();
     let mut count = 0;
-    for folder in ["csrc/examples", "tests/capi"] {
+    for folder in ["csrc/examples", "examples/languages", "tests/capi"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let source = entry.unwrap().path();
             let options = match (source.extension().and_then(OsStr::to_str), source.file_stem()) {
@@ -505,4 +509,23 @@ fn examples_run_with_and_without_a_device() {
         count += 1;
     }
     assert!(count >= 2, "{count} examples");
+}
+
+#[test]
+fn training_in_rust_c_and_cpp_ends_with_the_same_bits() {
+    if common::is_left_out("training_in_rust_c_and_cpp_ends_with_the_same_bits", NEEDS) {
+        return;
+    }
+    let root = common::repository();
+    let digits = root.join("data/digits/digits.npz");
+    let wanted =
+        languages::lines(digits.to_str().expect("a path in UTF-8"), &selvedge::Device::cpu()).unwrap();
+    assert_eq!(wanted.lines().count(), 3, "{wanted}");
+    for (file, standard) in [("train.c", "-std=c99"), ("train.cpp", "-std=c++17")] {
+        let source = root.join("examples/languages").join(file);
+        let program = compile(&file.replace('.', "_"), &source, &[standard, "-O0"]);
+        let output = Command::new(&program).arg(&digits).output().expect("the program runs");
+        succeeds(file, &output);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "{file}");
+    }
 }

@@ -166,6 +166,29 @@ def test_special_values_are_those_of_the_standard():
     assert xp.isinf(xp.var(xp.asarray([1.0, 2.0]), correction=2.5)) and xp.isnan(xp.var(xp.asarray([1.0]), correction=1.5))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floor_divide_of_infinities_is_the_floor_of_the_true_quotient(dtype):
+    values = [np.inf, -np.inf, np.nan, 0.0, -0.0, 2.0, -2.0, 1e30, -1e30]
+    x, y = (array.ravel() for array in np.meshgrid(*[np.array(values, dtype)] * 2))
+    has_infinity = np.isinf(x) | np.isinf(y)
+    x, y = x[has_infinity], y[has_infinity]
+    with np.errstate(all="ignore"):
+        wanted = np.floor(np.true_divide(x, y))
+    pairs = [(xp.asarray(x), xp.asarray(y))], [(xp.asarray(one), float(two)) for one, two in zip(x, y)], [(float(one), xp.asarray(two)) for one, two in zip(x, y)]
+    for group in pairs:
+        results = [xp.floor_divide(*pair) for pair in group]
+        assert all(result.dtype.numpy_name == dtype for result in results)
+        found = np.concatenate([np.atleast_1d(result.numpy()) for result in results])
+        np.testing.assert_array_equal(found, wanted)
+        zeros = wanted == 0
+        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(wanted[zeros]))
+    # The operator and the method follow Python.
+    assert np.isnan(float(xp.asarray(np.inf) // 2)) and float(xp.asarray(1.0).floor_divide(-np.inf)) == -1
+    # A quotient of a number with a fraction is of floats, and one of integers is exact.
+    assert float(xp.floor_divide(xp.asarray(7, dtype=xp.int64), np.inf)) == 0
+    assert int(xp.floor_divide(xp.asarray(2**62 + 1), 1)) == 2**62 + 1
+
+
 def parameters(function):
     """Returns the number of the parameters without a name, and the names of the others that may be given by name alone or not."""
     found = [value for value in inspect.signature(function).parameters.values() if not value.name.startswith("_")]

@@ -45,7 +45,7 @@ _METHODS = {
     1: "abs acos acosh asin asinh atan atanh ceil conj cos cosh exp floor imag log log10 log2 logical_not real "
     "reciprocal signbit sin sinh sqrt square tan tanh trunc isnan=is_nan isinf=is_infinite isfinite=is_finite "
     "negative=neg bitwise_invert=bit_not",
-    2: "add atan2 copysign floor_divide hypot logical_and logical_or logical_xor maximum minimum pow remainder "
+    2: "add atan2 copysign hypot logical_and logical_or logical_xor maximum minimum pow remainder "
     "subtract=sub multiply=mul divide=div equal=eq not_equal=ne less=lt less_equal=le greater=gt greater_equal=ge "
     "bitwise_and=bit_and bitwise_or=bit_or bitwise_xor=bit_xor bitwise_left_shift=shift_left bitwise_right_shift=shift_right "
     "logaddexp=log_add_exp nextafter=next_after",
@@ -61,12 +61,17 @@ def _one(method):
 
 def _two(method):
     def function(x1, x2, /):
-        if not isinstance(x1, _Tensor):
-            # A number takes the dtype that it has beside the other operand.
-            x1 = _Tensor(x1, dtype=result_type(x1, x2), device=x2.device)
-        return getattr(_Tensor, method)(*_promoted(x1, x2))
+        return getattr(_Tensor, method)(*_operands(x1, x2))
 
     return function
+
+
+def _operands(x1, x2):
+    """Returns the operands of a function: an array, and an array or a number."""
+    if not isinstance(x1, _Tensor):
+        # A number takes the dtype that it has beside the other operand.
+        x1 = _Tensor(x1, dtype=result_type(x1, x2), device=x2.device)
+    return _promoted(x1, x2)
 
 
 def _promoted(x1, x2):
@@ -93,6 +98,17 @@ def positive(x, /):
 def sign(x, /):
     # The standard's sign of -0 is 0; `Tensor.sign` returns -0.
     return _sv.where(x.eq(0), 0, x.sign())
+
+
+def floor_divide(x1, x2, /):
+    x1, x2 = _operands(x1, x2)
+    quotient = x1.floor_divide(x2)
+    if not quotient.dtype.is_float:
+        return quotient
+    # The standard's value at an infinity is the floor of the true quotient; `Tensor.floor_divide` follows Python there.
+    if not isinstance(x2, _Tensor):
+        x2 = _Tensor(x2, dtype=quotient.dtype, device=quotient.device)
+    return _sv.where(x1.is_infinite().logical_or(x2.is_infinite()), x1.div(x2).floor(), quotient)
 
 
 def round(x, /):
