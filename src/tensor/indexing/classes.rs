@@ -69,6 +69,16 @@ impl Tensor {
         Ok(())
     }
 
+    /// Gathers the element of each label along `axis`, where the result has size 1; class 0 for ignored labels.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_classes`](Self::check_classes).
+    pub(crate) fn at_labels(&self, axis: isize, labels: &Tensor, ignored: i64) -> Result<Tensor> {
+        let [index, _] = labels.class_index(ignored)?;
+        self.gathered(IndexOperation::CrossEntropy, axis, &index.unsqueeze(axis)?, IndexCheck::Report)
+    }
+
     /// Returns ids as the index of [`rows_of_ids`](Self::rows_of_ids) and of its gradient.
     ///
     /// # Errors

@@ -77,6 +77,8 @@ impl IndexOperation {
             let wanted = format!("one from 0 to {}, the length of the array", size.saturating_sub(1));
             return Error::invalid(self.name(), format!("a sequence length of {index}"), wanted);
         }
+        // The classes' axis follows from the shape.
+        let axis = axis.filter(|_| self != IndexOperation::CrossEntropy);
         Error::IndexOutOfRange { operation: self.name(), index, axis, size }
     }
 }

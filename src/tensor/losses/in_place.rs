@@ -4,9 +4,10 @@
 //! the logits: in one kernel each thread overwrites an element after its last read, and several kernels read all logits
 //! before the last one writes the gradient.
 
-use super::{ClassTerms, CrossEntropyOptions, OPERATION};
+use super::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
 use crate::error::{Error, Result};
 use crate::tensor::TensorMut;
+use crate::tensor::fused::fuse;
 use crate::tensor::groups::{GroupAxes, fuse_groups_in_place};
 use crate::tensor::operand::TensorOperand;
 use crate::tensor::tensor::Tensor;
@@ -46,30 +47,47 @@ impl TensorMut<'_> {
         labels: &Tensor,
         options: CrossEntropyOptions,
     ) -> Result<Tensor> {
-        // The elements are shared while this tensor lives, so it ends before the gradient is written.
-        let (labels, scale) = {
-            let logits = self.current();
-            let labels = logits.class_labels(labels, options)?;
-            let scale = logits.class_scale(&labels, options)?;
-            (labels, scale)
-        };
+        let (known, scale) = self.labels_and_scale(labels, options)?;
         let scale = scale.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
-        let axes = GroupAxes::Of(vec![labels.axis]);
-        let label = TensorOperand::Tensor(&labels.index);
-        let mut found = if options.label_smoothing > 0.0 {
-            let [part, share] = labels.smoothing(self.shape(), options);
-            let others = [label, scale, part, share];
-            fuse_groups_in_place(OPERATION, self, others, &axes, |x, [label, scale, part, share]| {
-                ClassTerms::new([x, label, scale], Some([part, share])).gradient_and_loss()
-            })?
-        } else {
-            fuse_groups_in_place(OPERATION, self, [label, scale], &axes, |x, [label, scale]| {
-                ClassTerms::new([x, label, scale], None).gradient_and_loss()
-            })?
-        };
-        let Some(losses) = found.pop() else {
-            return Err(Error::LengthMismatch { operation: OPERATION, wanted: 1, found: 0 });
-        };
-        self.current().reduced_losses(losses.squeeze(labels.axis)?, &labels, options)
+        let axes = GroupAxes::Of(vec![known.axis]);
+        if options.label_smoothing > 0.0 {
+            let [part, share] = known.smoothing(self.shape(), options);
+            let others = [TensorOperand::Tensor(&known.index), scale, part, share];
+            let found =
+                fuse_groups_in_place(OPERATION, self, others, &axes, |x, [label, scale, part, share]| {
+                    ClassTerms::new([x, label, scale], Some([part, share])).gradient_and_loss()
+                })?;
+            let [losses] = results(found)?;
+            return self.current().reduced_losses(losses.squeeze(known.axis)?, &known, options);
+        }
+        // One read a group: within the program it would be a comparison and a sum of all elements.
+        let of_label = self.current().at_labels(known.axis, labels, options.ignore_index)?;
+        let others = [TensorOperand::Tensor(&known.index), scale];
+        let found = fuse_groups_in_place(OPERATION, self, others, &axes, |x, [label, scale]| {
+            ClassTerms::new([x, label, scale], None).gradient_and_parts_of_loss()
+        })?;
+        let [logarithm, largest] = results(found)?;
+        let losses = fuse([&logarithm, &largest, &of_label], |[logarithm, largest, of_label]| {
+            logarithm - (of_label.cast(largest.dtype()) - largest)
+        })?;
+        self.current().reduced_losses(losses.squeeze(known.axis)?, &known, options)
     }
+
+    /// Returns the labels, and the factor of the gradients; `None` for 1. The elements are not shared afterwards.
+    fn labels_and_scale(
+        &self,
+        labels: &Tensor,
+        options: CrossEntropyOptions,
+    ) -> Result<(Labels, Option<Tensor>)> {
+        let logits = self.current();
+        let labels = logits.class_labels(labels, options)?;
+        let scale = logits.class_scale(&labels, options)?;
+        Ok((labels, scale))
+    }
+}
+
+/// Returns the results of a program beside the one in place.
+fn results<const COUNT: usize>(found: Vec<Tensor>) -> Result<[Tensor; COUNT]> {
+    let count = found.len();
+    found.try_into().map_err(|_| Error::LengthMismatch { operation: OPERATION, wanted: COUNT, found: count })
 }

@@ -122,9 +122,18 @@ impl<'g> ClassTerms<'g> {
         [self.gradient(), self.loss()]
     }
 
+    /// The gradient times the scale, and what the loss without smoothing is besides the logit of the label: ln Σ e^(x - m) and m.
+    pub(super) fn gradient_and_parts_of_loss(&self) -> [Expr<'g>; 3] {
+        let wide = |value: Expr<'g>| value.cast(computed(self.x.dtype()));
+        [self.gradient(), wide(self.total.log()), wide(self.largest)]
+    }
+
     /// The gradient times the scale.
     fn gradient(&self) -> Expr<'g> {
-        let is_label = self.x.index_in_group().eq(self.label);
+        // Integers of 32 bits are compared in half the instructions. No other label is a class.
+        let is_small = self.label.ge(0).logical_and(self.label.le(i32::MAX));
+        let label = is_small.choose(self.label, -1).cast(DType::I32);
+        let is_label = self.x.index_in_group().cast(DType::I32).eq(label);
         // A scale without dimensions would be rounded to the dtype of elements beside it.
         let p = (self.powers * self.reciprocal).cast(computed(self.x.dtype()));
         let conditions = [is_label, self.is_ignored];

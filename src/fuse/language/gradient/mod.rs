@@ -146,11 +146,14 @@ pub(crate) fn operand_gradients<'g>(
         DType::F16 | DType::BF16 => expr.cast(DType::F32),
         _ => expr,
     };
+    let wide = widened(gradient);
     let derivation =
-        Derivation { operands: operands.map(widened), result: widened(result), gradient: widened(gradient) };
+        Derivation { operands: operands.map(widened), result: widened(result), gradient: wide };
     let mut gradients = derivative(derivation);
-    for (gradient, operand) in gradients.iter_mut().zip(operands) {
-        *gradient = gradient.map(|gradient| gradient.converted(operand.dtype()));
+    for (found, operand) in gradients.iter_mut().zip(operands) {
+        // A gradient that passes through is the incoming one, not a copy of it.
+        *found = found.map(|found| if found.is_node_of(wide) { gradient } else { found });
+        *found = found.map(|found| found.converted(operand.dtype()));
     }
     gradients
 }
