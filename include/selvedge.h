@@ -3361,6 +3361,21 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 #define SV_OPTIMIZER_LION 5
 
 /**
+ * A Muon's learning rate times sqrt(max(1, rows / columns)), the default.
+ */
+#define SV_MUON_RATE_ORIGINAL 1
+
+/**
+ * A Muon's learning rate times 0.2 sqrt(max(rows, columns)), with which the rates of AdamW fit.
+ */
+#define SV_MUON_RATE_MATCH_RMS_ADAMW 2
+
+/**
+ * A Muon's learning rate times sqrt(rows / columns).
+ */
+#define SV_MUON_RATE_SPECTRAL_UNCLAMPED 3
+
+/**
  * Half a cosine from the peak to the minimum.
  */
 #define SV_SCHEDULE_COSINE 1
@@ -3695,6 +3710,62 @@ typedef struct sv_adafactor_options {
    */
   double clipping_threshold;
 } sv_adafactor_options;
+
+/**
+ * The settings of a Muon of a model's matrices and an AdamW of its other parameters, with the defaults of PyTorch. Zeros are the
+ * defaults, but for `size` and the learning rates, which the caller sets.
+ */
+typedef struct sv_muon_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * 1 to use `weight_decay` and `adamw_weight_decay`; otherwise they are 0, and 0.1 and 0.01 are used.
+   */
+  int32_t has_weight_decay;
+  /**
+   * 1 for a momentum that is not Nesterov's.
+   */
+  int32_t without_nesterov;
+  /**
+   * One of `SV_MUON_RATE_...`, 0 for `SV_MUON_RATE_ORIGINAL`.
+   */
+  int32_t rate_adjustment;
+  /**
+   * The number of Newton-Schulz steps, at most 99; 0 for 5.
+   */
+  int32_t newton_schulz_steps;
+  /**
+   * The factor of a step of a matrix, above 0. A learning rate of 0, such as that of a schedule, is one of
+   * `sv_optimizer_set_learning_rate`.
+   */
+  double learning_rate;
+  /**
+   * The decoupled weight decay of matrices. 0 without `has_weight_decay`.
+   */
+  double weight_decay;
+  /**
+   * The decay of the momentum; 0 for 0.95.
+   */
+  double momentum;
+  /**
+   * The coefficients of X, X X^T X and X X^T X X^T X in a Newton-Schulz step; three zeros for 3.4445, -4.7750 and 2.0315.
+   */
+  double coefficients[3];
+  /**
+   * The least norm by which an update is divided; 0 for 1e-7.
+   */
+  double eps;
+  /**
+   * The learning rate of the AdamW, above 0 if the model has parameters other than matrices.
+   */
+  double adamw_learning_rate;
+  /**
+   * The weight decay of the AdamW. 0 without `has_weight_decay`.
+   */
+  double adamw_weight_decay;
+} sv_muon_options;
 
 /**
  * A learning rate that grows to a peak, linearly but for `SV_SCHEDULE_ONE_CYCLE`, and then follows a shape. A field that the shape does not
@@ -4141,6 +4212,17 @@ int32_t sv_optimizer_create(sv_model model,
 int32_t sv_optimizer_create_adafactor(sv_model model,
                                       const struct sv_adafactor_options *options,
                                       sv_optimizer *optimizer);
+
+/**
+ * Creates a Muon of the matrices of a model, embeddings among them, and an AdamW of its other parameters, such as biases, as one
+ * optimizer; as `sv_optimizer_create`. Muon makes the singular values of its momentum near 1. It is that of PyTorch.
+ *
+ * `sv_optimizer_set_learning_rate` sets the rate of the Muon, and multiplies that of the AdamW by the same factor. In a file of
+ * `sv_optimizer_save` names begin with `first.`, of the Muon, and `second.`; of a model of matrices alone they have no such prefix.
+ */
+int32_t sv_optimizer_create_muon(sv_model model,
+                                 const struct sv_muon_options *options,
+                                 sv_optimizer *optimizer);
 
 /**
  * Changes each parameter that has a gradient.

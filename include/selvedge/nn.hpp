@@ -112,6 +112,22 @@ public:
         options.weight_decay = weight_decay;
         return adafactor(model, options);
     }
+    /// A Muon of the matrices of a model and an AdamW of its other parameters, as one optimizer.
+    template <class Model>
+    static Optimizer muon(const Module<Model> &model, sv_muon_options options)
+    {
+        options.size = sizeof options;
+        return detail::make<Optimizer>(sv_optimizer_create_muon, model.handle(), &options);
+    }
+    /// Other numbers are the defaults of `torch.optim.Muon` and `torch.optim.AdamW`.
+    template <class Model>
+    static Optimizer muon(const Module<Model> &model, double learning_rate, double adamw_learning_rate)
+    {
+        sv_muon_options options{};
+        options.learning_rate = learning_rate;
+        options.adamw_learning_rate = adamw_learning_rate;
+        return muon(model, options);
+    }
 
     void step() const { detail::call(sv_optimizer_step, handle()); }
     void zero_grad() const { detail::call(sv_optimizer_zero_grad, handle()); }

@@ -158,6 +158,7 @@ OPTIMIZERS = {
     "AdamW": lambda params: nn.AdamW(params, lr=0.1, min_decay_rank=2),
     "Lion": lambda params: nn.Lion(params, lr=0.01),
     "Adafactor": lambda params: nn.Adafactor(params, eps=(None, 1e-2), relative_step=False),
+    "Muon": lambda params: nn.Muon(params, lr=0.01, ns_coefficients=(3.0, -3.2, 1.2), ns_steps=3, adjust_lr_fn="match_rms_adamw"),
     "a subclass": lambda params: Momentum(params, "mine"),
 }
 SOURCES = {"module": lambda model: model, "list": lambda model: model.parameters(), "iterator": lambda model: iter(model.parameters()), "Parameters": nn.Parameters}
@@ -175,11 +176,16 @@ def small_model():
     return nn.Sequential(nn.Linear(2, 3, initializer=nn.Initializer(seed=1)), nn.Tanh(), nn.Linear(3, 1, initializer=nn.Initializer(seed=2)))
 
 
+def matrices():
+    """A model of matrices alone, which a Muon can have whole."""
+    return nn.Sequential(nn.Linear(2, 3, bias=False, initializer=nn.Initializer(seed=1)), nn.Tanh(), nn.Linear(3, 1, bias=False, initializer=nn.Initializer(seed=2)))
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_come_back_with_their_state_and_share_the_parameters_of_their_model(name, source, way):
-    model = small_model()
+    model = matrices() if name == "Muon" else small_model()
     optimizer = OPTIMIZERS[name](SOURCES[source](model))
     learn(model, optimizer, 3)
     optimizer.lr = 0.05
@@ -194,6 +200,25 @@ def test_optimizers_come_back_with_their_state_and_share_the_parameters_of_their
         assert bits(other_model.state_dict()) == bits(reference[0].state_dict()) != bits(model.state_dict())
     if name == "a subclass":
         assert other.note == "mine"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_pairs_of_optimizers_come_back_with_their_optimizers(way):
+    model = small_model()
+    first, second = (nn.Muon([p for p in model.parameters() if p.ndim == 2], lr=0.1), nn.AdamW([p for p in model.parameters() if p.ndim != 2], lr=0.2))
+    pair = nn.OptimizerPair(first, second)
+    learn(model, pair, 3)
+    other_model, other, other_second = WAYS[way]([model, pair, second])
+    assert type(other) is nn.OptimizerPair and bits(other.state_dict()) == bits(pair.state_dict())
+    # A step of the copy is one of its own optimizers, and none of the first pair's.
+    before = bits(second.state_dict())
+    other.lr = 0.05
+    learn(other_model, other, 2)
+    assert other_second.lr == 0.1 and second.lr == 0.2
+    assert bits(second.state_dict()) == before != bits(other_second.state_dict())
+    pair.lr = 0.05
+    learn(model, pair, 2)
+    assert bits(model.state_dict()) == bits(other_model.state_dict())
 
 
 def test_classes_that_cannot_be_imported_are_named(monkeypatch):

@@ -112,6 +112,70 @@ def test_adafactor_follows_its_formula(shape, relative_step):
             nn.Adafactor([found], **arguments)
 
 
+# The results of torch.optim.Muon (PyTorch 2.15) from linspace(-1, 1.2, 12) by four steps of lr=0.1.
+MUONS = [
+    ((3, 4), {}, [-1.2622, -0.7974, -0.5707, -0.3976, -0.2072, -0.3468, 0.1751, 0.4047, 0.5535, 0.7771, 0.6559, 1.1529]),
+    ((4, 3), {}, [-1.3116, -0.7655, -0.5743, -0.3787, -0.5428, -0.0312, 0.1692, 0.4059, 0.2081, 0.786, 0.9569, 1.1537]),
+    (
+        (4, 3), {"nesterov": False, "momentum": 0.5, "adjust_lr_fn": "match_rms_adamw"},
+        [-1.0831, -0.7669, -0.5753, -0.3805, -0.3148, -0.0089, 0.1841, 0.3916, 0.4475, 0.7741, 0.959, 1.152],
+    ),
+    (
+        (3, 4), {"adjust_lr_fn": "spectral_unclamped", "ns_coefficients": (3.0, -3.2, 1.2), "ns_steps": 3},
+        [-1.2979, -0.7763, -0.5597, -0.402, -0.1847, -0.3309, 0.18, 0.4056, 0.5606, 0.7827, 0.625, 1.1533],
+    ),
+]
+
+
+@pytest.mark.parametrize("shape, arguments, wanted", MUONS)
+def test_muon_is_pytorchs(shape, arguments, wanted):
+    weight = nn.Parameter(np.linspace(-1, 1.2, 12, dtype="f4").reshape(shape))
+    optimizer = nn.Muon([weight], lr=0.1, **arguments)
+    for step in range(4):
+        optimizer.zero_grad()
+        gradient = np.array([((at * 7 + step * 5 + 3) % 13) / 4 - 1.4 for at in range(12)]).reshape(shape) * 0.25 + 2 * np.eye(*shape)
+        (weight * sv.Tensor(gradient.astype("f4"))).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(weight.numpy().ravel(), wanted, atol=2e-2, rtol=0)
+    # Four steps of 0.1 move by more than the tolerance.
+    assert np.abs(np.linspace(-1, 1.2, 12) - wanted).max() > 0.08
+    assert set(optimizer.state_dict()) == {"0.momentum_buffer", "learning_rate"}
+
+
+def test_muon_refuses_what_it_cannot_change():
+    assert nn.Muon([nn.Parameter(np.ones((2, 2)))]).lr == 1e-3
+    with pytest.raises(sv.ArgumentError, match=r"parameter 1 of shape \[3\]; wanted matrices; give other parameters to an AdamW"):
+        nn.Muon([nn.Parameter(np.ones((2, 2))), parameter(1.0, 2.0, 3.0)])
+    for arguments, match in [({"adjust_lr_fn": "other"}, "adjust_lr_fn"), ({"ns_steps": 100}, "100 Newton-Schulz steps"), ({"momentum": 1.0}, "momentum")]:
+        with pytest.raises(sv.ArgumentError, match=match):
+            nn.Muon([nn.Parameter(np.ones((2, 2)))], **arguments)
+
+
+def test_a_pair_of_optimizers_is_one():
+    model = nn.Sequential(nn.Linear(2, 3, initializer=nn.Initializer(seed=1)), nn.Tanh(), nn.Linear(3, 1, initializer=nn.Initializer(seed=2)))
+    parameters = nn.Parameters(model)
+    muon = nn.Muon([p for p in model.parameters() if p.ndim == 2], lr=0.1)
+    adamw = nn.AdamW([p for p in model.parameters() if p.ndim != 2], lr=0.02)
+    pair = nn.OptimizerPair(muon, adamw)
+    step = nn.TrainingStep(parameters, pair, lambda x, y: nn.mse_loss(model(x), y))
+    x, y = sv.Tensor([[0.5, 1.0], [-1.0, 0.25]], dtype="f32"), sv.Tensor([[1.0], [2.0]], dtype="f32")
+    losses = [step(x, y).item() for _ in range(20)]
+    assert losses[-1] < losses[0] / 4
+    pair.lr = 0.05
+    assert (pair.lr, muon.lr, adamw.lr) == (0.05, 0.05, 0.01)
+    assert {name.split(".")[0] for name in pair.state_dict()} == {"first", "second"}
+    assert int(pair.state_dict()["second.0.step"].item()) == int(adamw.state_dict()["0.step"].item()) == 20
+    with pytest.raises(sv.ArgumentError, match="parameter 0 of the Muon as parameter 0 of the Muon"):
+        nn.OptimizerPair(muon, muon)
+    # The optimizers of a module watch over its parameters.
+    first, second = nn.Linear(2, 2, bias=False), nn.Module()
+    second.weight = nn.Parameter(np.ones((2, 2)))
+    pair = nn.OptimizerPair(nn.Muon(first), nn.AdamW(second))
+    second.weight = nn.Parameter(np.ones((2, 2)))
+    with pytest.raises(sv.ArgumentError, match="the parameter 'weight'"):
+        pair.step()
+
+
 MAKERS = [
     lambda p: nn.SGD(p, lr=0.1, momentum=0.9), lambda p: nn.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: nn.Adam(p, lr=0.1),
     lambda p: nn.AdamW(p, lr=0.1), lambda p: nn.Lion(p, lr=0.1), lambda p: nn.Adafactor(p, lr=0.1),

@@ -13,7 +13,7 @@
 //! | `limited_file` | the bytes of a file of limited size |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
-//! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`Lion`], [`Adafactor`], [`clip_grad_norm`], [`LearningRateSchedule`] |
+//! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`Lion`], [`Adafactor`], [`Muon`], [`OptimizerPair`], [`clip_grad_norm`], [`LearningRateSchedule`] |
 //! | `data_loader` | [`DataLoader`]: batches of the rows of tensors |
 //! | `permutation` | the shuffled order of rows and windows |
 //! | `text` | [`Tokenizer`], [`TextFile`], [`TokenFiles`], [`TokenizedText`], [`Batches`] |
@@ -82,7 +82,8 @@ pub use losses::{
 };
 pub use module::Module;
 pub use optimizers::{
-    Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Optimizer, ScheduleShape, Sgd, clip_grad_norm,
+    Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Muon, MuonRateAdjustment, Optimizer, OptimizerPair,
+    ScheduleShape, Sgd, clip_grad_norm,
 };
 pub use parameters::Parameters;
 pub use text::{

@@ -56,10 +56,12 @@ void models_are_trained_and_stored(const std::string &folder)
         }
         return of.forward(nn::Variable(x)).loss(loss, y).tensor().item<float>() < before / 2;
     };
-    nn::Sequential of_lion = xor_model(), of_adafactor = xor_model(), of_nesterov = xor_model();
+    nn::Sequential of_lion = xor_model(), of_adafactor = xor_model(), of_nesterov = xor_model(), of_muon = xor_model();
     CHECK(learns(of_lion, nn::Optimizer::lion(of_lion, 0.02, 0.01), nn::LearningRateSchedule::step(0.05, 20, 0.5)));
     CHECK(learns(of_adafactor, nn::Optimizer::adafactor(of_adafactor), nn::LearningRateSchedule::one_cycle(1, 60)));
     CHECK(learns(of_nesterov, nn::Optimizer::sgd(of_nesterov, 0.5, 0.9, true), nn::LearningRateSchedule::step(0.5, 60)));
+    CHECK(learns(of_muon, nn::Optimizer::muon(of_muon, 0.1, 0.02), nn::LearningRateSchedule::step(0.1, 20, 0.5)));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::muon(of_muon, 0.1, 0));
     CHECK(nn::LearningRateSchedule::one_cycle(2, 100)(29) == 2 && nn::LearningRateSchedule::step(1, 5, 0.5)(12) == 0.25);
     FAILS(SV_ERROR_INVALID_ARGUMENT, nn::LearningRateSchedule::step(1, 0)(0));
     FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::sgd(one, 0.1, 0, true));

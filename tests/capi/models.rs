@@ -333,6 +333,121 @@ fn schedules_have_their_rates_and_refuse_what_they_do_not_read() {
 }
 
 #[test]
+fn a_muon_has_its_settings_and_refuses_bad_ones() {
+    let create = || {
+        let model = model();
+        check(sv_model_add_linear(model, 2, 3, 1));
+        check(sv_model_add_linear(model, 3, 1, 0));
+        model
+    };
+    let model = create();
+    // SAFETY: the struct is made of numbers, all of which may be 0.
+    let zeros: sv_muon_options = unsafe { std::mem::zeroed() };
+    let least = sv_muon_options {
+        size: size_of::<sv_muon_options>(),
+        learning_rate: 0.1,
+        adamw_learning_rate: 0.05,
+        ..zeros
+    };
+    let right = sv_muon_options {
+        has_weight_decay: 1,
+        without_nesterov: 1,
+        rate_adjustment: SV_MUON_RATE_MATCH_RMS_ADAMW,
+        newton_schulz_steps: 3,
+        weight_decay: 0.2,
+        momentum: 0.5,
+        coefficients: [3.0, -3.2, 1.2],
+        eps: 1e-3,
+        adamw_weight_decay: 0.1,
+        ..least
+    };
+    let wrong = [
+        (sv_muon_options { learning_rate: 0.0, ..right }, "options.learning_rate"),
+        (sv_muon_options { adamw_learning_rate: 0.0, ..right }, "options.adamw_learning_rate"),
+        (sv_muon_options { learning_rate: -1.0, ..right }, "Muon: found a learning rate of -1"),
+        (sv_muon_options { adamw_learning_rate: -1.0, ..right }, "AdamW: found a learning rate of -1"),
+        (sv_muon_options { has_weight_decay: 0, ..right }, "options.weight_decay"),
+        (sv_muon_options { adamw_weight_decay: 0.1, ..least }, "options.adamw_weight_decay"),
+        (sv_muon_options { has_weight_decay: 2, ..right }, "options.has_weight_decay"),
+        (sv_muon_options { without_nesterov: 2, ..right }, "options.without_nesterov"),
+        (sv_muon_options { rate_adjustment: 4, ..right }, "options.rate_adjustment"),
+        (sv_muon_options { newton_schulz_steps: -1, ..right }, "options.newton_schulz_steps"),
+        (sv_muon_options { newton_schulz_steps: 100, ..right }, "100 Newton-Schulz steps"),
+        (
+            sv_muon_options { coefficients: [1.0, f64::NAN, 1.0], ..right },
+            "a Newton-Schulz coefficient of NaN",
+        ),
+        (sv_muon_options { momentum: 1.0, ..right }, "a momentum of 1"),
+        (sv_muon_options { eps: -1.0, ..right }, "an eps of -1"),
+        (sv_muon_options { weight_decay: -1.0, ..right }, "Muon: found a weight decay of -1"),
+        (sv_muon_options { adamw_weight_decay: -1.0, ..right }, "AdamW: found a weight decay of -1"),
+        (sv_muon_options { size: 8, ..right }, "size"),
+    ];
+    // SAFETY: the pointers are to structs and numbers.
+    unsafe {
+        for (options, text) in wrong {
+            let mut optimizer = 0;
+            let status = sv_optimizer_create_muon(model, &options, &mut optimizer);
+            fails(status, SV_ERROR_INVALID_ARGUMENT, text);
+        }
+        let (x, y) = (floats(&[1.0, 2.0], &[1, 2]), floats(&[3.0], &[1, 1]));
+        let losses = |options: &sv_muon_options| {
+            let model = create();
+            let optimizer = ok(|result| sv_optimizer_create_muon(model, options, result));
+            let found: Vec<f32> = (0..6)
+                .map(|_| {
+                    let loss = ok(|result| sv_model_train_step(model, optimizer, SV_LOSS_MSE, x, y, result));
+                    take::<f32>(loss)[0]
+                })
+                .collect();
+            check(sv_release(optimizer));
+            check(sv_release(model));
+            found
+        };
+        let of_defaults = losses(&least);
+        assert!(of_defaults[5] < of_defaults[0] / 2.0, "{of_defaults:?}");
+        let explicit = sv_muon_options {
+            has_weight_decay: 1,
+            rate_adjustment: SV_MUON_RATE_ORIGINAL,
+            newton_schulz_steps: 5,
+            weight_decay: 0.1,
+            momentum: 0.95,
+            coefficients: [3.4445, -4.775, 2.0315],
+            eps: 1e-7,
+            adamw_weight_decay: 0.01,
+            ..least
+        };
+        assert_eq!(losses(&explicit), of_defaults);
+        let settings = [
+            sv_muon_options { without_nesterov: 1, ..explicit },
+            sv_muon_options { rate_adjustment: SV_MUON_RATE_SPECTRAL_UNCLAMPED, ..explicit },
+            sv_muon_options { newton_schulz_steps: 2, ..explicit },
+            sv_muon_options { weight_decay: 0.9, ..explicit },
+            sv_muon_options { coefficients: [2.0, -1.5, 0.5], ..explicit },
+            sv_muon_options { eps: 1e3, ..explicit },
+            sv_muon_options { adamw_weight_decay: 0.9, ..explicit },
+            sv_muon_options { adamw_learning_rate: 0.1, ..explicit },
+            right,
+        ];
+        for (at, options) in settings.iter().enumerate() {
+            assert_ne!(losses(options), of_defaults, "setting {at} has no effect");
+        }
+        // A model of matrices alone needs no AdamW, and one without a matrix is refused.
+        let (matrices, norm) = (self::model(), self::model());
+        check(sv_model_add_linear(matrices, 2, 1, 0));
+        check(sv_model_add_layer_norm(norm, [2].as_ptr(), 1, 0.0));
+        let options = sv_muon_options { adamw_learning_rate: 0.0, ..least };
+        let optimizer = ok(|result| sv_optimizer_create_muon(matrices, &options, result));
+        let mut refused = 0;
+        let status = sv_optimizer_create_muon(norm, &least, &mut refused);
+        fails(status, SV_ERROR_INVALID_ARGUMENT, "parameters that are no matrices");
+        for handle in [optimizer, matrices, norm, model, x, y] {
+            check(sv_release(handle));
+        }
+    }
+}
+
+#[test]
 fn an_adafactor_has_its_settings_and_refuses_bad_ones() {
     let model = model();
     check(sv_model_add_linear(model, 2, 1, 1));

@@ -1,7 +1,10 @@
-//! Steps of Nesterov's momentum, Lion and Adafactor, on the CPU (tests/nn/optimizers.rs) and a device (tests/gpu/optimizers.rs): against
+//! Steps of Nesterov's momentum, Lion, Adafactor and Muon, on the CPU (tests/nn/optimizers.rs) and a device (tests/gpu/optimizers.rs): against
 //! plain formulas in f64, and states that continue with the same bits.
 
-use selvedge::nn::{Adafactor, Lion, Optimizer, Parameters, Sequential, Sgd, Variable};
+use selvedge::nn::{
+    Adafactor, AdamW, Lion, Muon, MuonRateAdjustment, Optimizer, OptimizerPair, Parameters, Sequential, Sgd,
+    Variable,
+};
 use selvedge::nn::{Initializer, Linear, Module, Reduction, mse_loss};
 use selvedge::{DType, Device, Result, Tensor};
 
@@ -14,6 +17,10 @@ macro_rules! each {
             steps_of_adafactor_follow_their_formula,
             adafactor_of_16_bit_parameters_has_moments_of_f32,
             adafactor_leaves_zeros_with_gradients_of_0_finite,
+            steps_of_muon_follow_their_formula,
+            muon_of_16_bit_parameters_has_a_momentum_of_f32,
+            muon_makes_the_singular_values_of_a_gradient_near_1,
+            muon_leaves_zeros_with_gradients_of_0_finite,
             resumed_optimizers_have_the_bits_of_uninterrupted_ones,
             steps_in_a_buffer_have_the_bits_of_steps_apart,
             parameters_of_no_elements_take_steps,
@@ -25,7 +32,7 @@ pub(crate) use each;
 type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
 
 /// The optimizers of these cases, with every option that changes a step.
-pub const OPTIMIZERS: [Create; 6] = [
+pub const OPTIMIZERS: [Create; 8] = [
     |list| {
         Ok(Box::new(Sgd::new(list, 0.05)?.with_momentum(0.8)?.with_nesterov(true)?.with_weight_decay(0.1)?))
     },
@@ -38,7 +45,30 @@ pub const OPTIMIZERS: [Create; 6] = [
     |list| Ok(Box::new(Adafactor::new(list, 0.3)?)),
     |list| Ok(Box::new(Adafactor::new(list, 0.05)?.with_weight_decay(0.2)?.with_min_decay_rank(2))),
     |list| Ok(Box::new(Adafactor::new(list, 0.05)?.with_relative_step(false).with_clipping_threshold(1.5)?)),
+    |list| with_muon(list, Ok),
+    |list| {
+        with_muon(list, |muon| {
+            let muon =
+                muon.with_momentum(0.5)?.with_nesterov(false).with_newton_schulz([3.0, -3.2, 1.2], 3)?;
+            let muon = muon.with_eps(1e-3)?.with_weight_decay(0.0)?;
+            Ok(muon.with_learning_rate_adjustment(MuonRateAdjustment::MatchRmsAdamW))
+        })
+    },
 ];
+
+/// Returns a Muon of the matrices and an AdamW of the other parameters: both as one, or the one that has parameters.
+fn with_muon(list: Vec<Variable>, change: impl FnOnce(Muon) -> Result<Muon>) -> Result<Box<dyn Optimizer>> {
+    let (matrices, others): (Vec<_>, Vec<_>) =
+        list.into_iter().partition(|parameter| parameter.shape().rank() == 2);
+    if matrices.is_empty() {
+        return Ok(Box::new(AdamW::new(others, 0.01)?));
+    }
+    let muon = change(Muon::new(matrices, 0.05)?)?;
+    if others.is_empty() {
+        return Ok(Box::new(muon));
+    }
+    Ok(Box::new(OptimizerPair::new(muon, AdamW::new(others, 0.01)?)?))
+}
 
 /// Changes a parameter, given the step from 1 on and the gradient.
 type Formula = Box<dyn FnMut(i32, &mut [f64], &[f64])>;
@@ -273,6 +303,197 @@ pub fn adafactor_leaves_zeros_with_gradients_of_0_finite(device: &Device) {
             give(&x, &vec![0.0; count]);
             optimizer.step().unwrap();
             assert_eq!(numbers(&x.tensor()), before, "{shape:?}, {eps:?}");
+        }
+    }
+}
+
+/// The settings of a Muon.
+#[derive(Clone, Copy)]
+struct MuonSettings {
+    rate: f64,
+    momentum: f64,
+    is_nesterov: bool,
+    coefficients: [f64; 3],
+    steps: usize,
+    decay: f64,
+    adjustment: MuonRateAdjustment,
+}
+
+const MUON: MuonSettings = MuonSettings {
+    rate: 0.1,
+    momentum: 0.95,
+    is_nesterov: true,
+    coefficients: [3.4445, -4.775, 2.0315],
+    steps: 5,
+    decay: 0.1,
+    adjustment: MuonRateAdjustment::Original,
+};
+
+/// A matrix of rows.
+type Rows = Vec<Vec<f64>>;
+
+fn map(rows: usize, columns: usize, element: impl Fn(usize, usize) -> f64) -> Rows {
+    (0..rows).map(|row| (0..columns).map(|column| element(row, column)).collect()).collect()
+}
+
+/// Returns the elements of a product plus `beta` times a matrix, rounded to bf16.
+fn product(alpha: f64, a: &Rows, b: impl Fn(usize, usize) -> f64, beta: f64, c: &Rows) -> Rows {
+    map(a.len(), c[0].len(), |row, column| {
+        let sum: f64 = a[row].iter().enumerate().map(|(at, x)| x * b(at, column)).sum();
+        half::bf16::from_f64(alpha * sum + beta * c[row][column]).to_f64()
+    })
+}
+
+/// The Newton-Schulz steps with loops.
+fn orthogonalized(of: MuonSettings, update: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+    let norm = update.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-7);
+    let is_tall = rows > columns;
+    let at =
+        |row: usize, column: usize| if is_tall { column * columns + row } else { row * columns + column };
+    let (shorter, longer) = (rows.min(columns), rows.max(columns));
+    let [a, b, c] = of.coefficients;
+    let mut x =
+        map(shorter, longer, |row, column| half::bf16::from_f64(update[at(row, column)] / norm).to_f64());
+    for _ in 0..of.steps {
+        let zeros = map(shorter, shorter, |_, _| 0.0);
+        let gram = product(1.0, &x, |at, column| x[column][at], 0.0, &zeros);
+        let polynomial = product(c, &gram, |at, column| gram[at][column], b, &gram);
+        x = product(1.0, &polynomial, |at, column| x[at][column], a, &x);
+    }
+    let mut found = vec![0.0; rows * columns];
+    for row in 0..shorter {
+        for column in 0..longer {
+            found[at(row, column)] = x[row][column];
+        }
+    }
+    found
+}
+
+/// `torch.optim.Muon` with loops.
+fn muon(of: MuonSettings, shape: &[usize]) -> Formula {
+    let (rows, columns) = (shape[0], shape[1]);
+    let mut momentum = vec![0.0; rows * columns];
+    let (height, width) = (rows as f64, columns as f64);
+    let factor = match of.adjustment {
+        MuonRateAdjustment::Original => (height / width).max(1.0).sqrt(),
+        MuonRateAdjustment::MatchRmsAdamW => 0.2 * height.max(width).sqrt(),
+        MuonRateAdjustment::SpectralUnclamped => (height / width).sqrt(),
+    };
+    Box::new(move |_, p, g| {
+        let mut update = vec![0.0; p.len()];
+        for at in 0..p.len() {
+            momentum[at] = of.momentum * momentum[at] + (1.0 - of.momentum) * g[at];
+            let mixed = (1.0 - of.momentum) * g[at] + of.momentum * momentum[at];
+            update[at] = if of.is_nesterov { mixed } else { momentum[at] };
+        }
+        let x = orthogonalized(of, &update, rows, columns);
+        for at in 0..p.len() {
+            p[at] = p[at] * (1.0 - of.rate * of.decay) - of.rate * factor * x[at];
+        }
+    })
+}
+
+/// A gradient whose singular values are of one magnitude: a last bit of bf16 then changes the update in its last bits.
+fn matrix_gradient(shape: &[usize], step: usize) -> Vec<f64> {
+    let at = |row: usize, column: usize| 0.25 * element(row * shape[1] + column, step);
+    let diagonal = |row: usize, column: usize| if row == column { 2.0 } else { 0.0 };
+    map(shape[0], shape[1], |row, column| at(row, column) + diagonal(row, column)).concat()
+}
+
+pub fn steps_of_muon_follow_their_formula(device: &Device) {
+    for of in [
+        MUON,
+        MuonSettings { momentum: 0.5, is_nesterov: false, decay: 0.0, ..MUON },
+        MuonSettings { adjustment: MuonRateAdjustment::MatchRmsAdamW, momentum: 0.0, ..MUON },
+        MuonSettings { coefficients: [3.0, -3.2, 1.2], steps: 3, decay: 0.5, ..MUON },
+        MuonSettings { adjustment: MuonRateAdjustment::SpectralUnclamped, steps: 0, ..MUON },
+    ] {
+        for dtype in [DType::F64, DType::F32] {
+            for shape in [[3, 4], [4, 3], [4, 4], [1, 3], [3, 1], [5, 9]] {
+                let mut wanted = start(shape[0] * shape[1]);
+                let x = leaf(&wanted, &shape, dtype, device);
+                let mut optimizer = Muon::new(vec![x.clone()], of.rate)
+                    .and_then(|muon| muon.with_momentum(of.momentum))
+                    .and_then(|muon| muon.with_newton_schulz(of.coefficients, of.steps))
+                    .and_then(|muon| muon.with_weight_decay(of.decay))
+                    .map(|muon| {
+                        muon.with_nesterov(of.is_nesterov).with_learning_rate_adjustment(of.adjustment)
+                    })
+                    .unwrap();
+                let mut formula = muon(of, &shape);
+                for step in 0..STEPS {
+                    let gradient = matrix_gradient(&shape, step);
+                    give(&x, &gradient);
+                    optimizer.step().unwrap();
+                    formula(step as i32 + 1, &mut wanted, &gradient);
+                    let what = format!("{dtype} of {shape:?}, step {step}");
+                    assert_close(&numbers(&x.tensor()), &wanted, 2e-3, &what);
+                }
+            }
+        }
+    }
+}
+
+pub fn muon_of_16_bit_parameters_has_a_momentum_of_f32(device: &Device) {
+    for (dtype, eps) in [(DType::BF16, 2f64.powi(-7)), (DType::F16, 2f64.powi(-10))] {
+        let x = leaf(&start(12), &[3, 4], dtype, device);
+        let mut optimizer = Muon::new(vec![x.clone()], MUON.rate).unwrap();
+        let mut formula = muon(MUON, &[3, 4]);
+        for step in 0..STEPS {
+            // Multiples of 1/16 below 4 are exact in both dtypes. A momentum of 16 bits would differ.
+            let gradient: Vec<f64> =
+                matrix_gradient(&[3, 4], step).iter().map(|x| (x * 16.0).round() / 16.0).collect();
+            let mut wanted = numbers(&x.tensor());
+            give(&x, &gradient);
+            optimizer.step().unwrap();
+            formula(step as i32 + 1, &mut wanted, &gradient);
+            assert_close(&numbers(&x.tensor()), &wanted, eps / 2.0 + 2e-3, &format!("{dtype}, step {step}"));
+        }
+        let states = optimizer.state_dict().unwrap();
+        let momentum = &states["0.momentum_buffer"];
+        assert_eq!((momentum.dtype(), momentum.shape().to_vec()), (DType::F32, vec![3, 4]));
+        assert_eq!(states.len(), 2, "{:?}", states.keys());
+    }
+}
+
+pub fn muon_makes_the_singular_values_of_a_gradient_near_1(device: &Device) {
+    // Vectors with elements of +-1, which are orthogonal.
+    let sign =
+        |row: usize, column: usize| if (row & column).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
+    let values = [4.0, 2.0, 1.0, 0.5];
+    for [rows, columns] in [[4usize, 8], [8, 4], [4, 4]] {
+        let gradient = map(rows, columns, |row, column| {
+            (0..4).map(|at| values[at] * sign(row, at) * sign(column, at)).sum::<f64>()
+        });
+        let x = leaf(&vec![0.0; rows * columns], &[rows, columns], DType::F32, device);
+        let mut optimizer = Muon::new(vec![x.clone()], 1.0).unwrap();
+        give(&x, &gradient.concat());
+        optimizer.step().unwrap();
+        let update = numbers(&x.tensor());
+        let factor = (rows as f64 / columns as f64).max(1.0).sqrt();
+        for left in 0..4 {
+            for right in 0..4 {
+                // The product of the update with a left and a right singular vector of the gradient.
+                let products = (0..rows * columns)
+                    .map(|at| -update[at] * sign(at / columns, left) * sign(at % columns, right));
+                let found = products.sum::<f64>() / (factor * ((rows * columns) as f64).sqrt());
+                let wanted = if left == right { 0.65..1.25 } else { -0.03..0.03 };
+                assert!(wanted.contains(&found), "{found} of {left}, {right} in [{rows}, {columns}]");
+            }
+        }
+    }
+}
+
+pub fn muon_leaves_zeros_with_gradients_of_0_finite(device: &Device) {
+    for dtype in [DType::F32, DType::F64, DType::BF16] {
+        for eps in [1e-7, 0.0] {
+            let x = leaf(&start(12), &[3, 4], dtype, device);
+            let before = numbers(&x.tensor());
+            let optimizer = Muon::new(vec![x.clone()], 0.1).unwrap();
+            let mut optimizer = optimizer.with_eps(eps).unwrap().with_weight_decay(0.0).unwrap();
+            give(&x, &[0.0; 12]);
+            optimizer.step().unwrap();
+            assert_eq!(numbers(&x.tensor()), before, "{dtype}, {eps}");
         }
     }
 }

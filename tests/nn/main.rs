@@ -41,6 +41,7 @@ mod loss_errors;
 mod loss_gradients;
 mod loss_scale;
 mod losses;
+mod optimizer_pair;
 mod optimizers;
 mod parameters;
 mod reference;

@@ -7,7 +7,7 @@ mod cases;
 use std::num::NonZeroU64;
 
 use selvedge::nn::{
-    Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Optimizer, ScheduleShape, Sgd, Variable,
+    Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Muon, Optimizer, ScheduleShape, Sgd, Variable,
     clip_grad_norm,
 };
 use selvedge::{DType, Device, Result, Tensor};
@@ -31,6 +31,14 @@ const GRADIENTS: [[f64; 3]; 3] = [[0.5, -1.0, 0.0], [0.25, 2.0, -0.125], [-1.0, 
 
 fn leaf(numbers: &[f64]) -> Variable {
     Variable::with_grad(Tensor::from_slice(numbers, &[numbers.len()], &Device::cpu()).unwrap()).unwrap()
+}
+
+fn leaf_of(shape: &[usize]) -> Variable {
+    Variable::with_grad(Tensor::ones(shape, DType::F64, &Device::cpu()).unwrap()).unwrap()
+}
+
+fn muon() -> Muon {
+    Muon::new(vec![leaf_of(&[2, 2])], 0.1).unwrap()
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f64> {
@@ -232,6 +240,24 @@ fn optimizers_refuse_what_they_cannot_change() {
             Adafactor::new(vec![x.clone()], 0.1).unwrap().with_clipping_threshold(0.5).map(drop),
             "Adafactor: found a clipping threshold of 0.5; wanted a finite number that is at least 1",
         ),
+        (
+            Muon::new(vec![leaf_of(&[2, 2]), x.clone()], 0.1).map(drop),
+            "Muon: found parameter 1 of shape [1]; wanted matrices; give other parameters to an AdamW, such as in an \
+             OptimizerPair",
+        ),
+        (
+            muon().with_newton_schulz([1.0, f64::INFINITY, 1.0], 5).map(drop),
+            "Muon: found a Newton-Schulz coefficient of inf; wanted a finite number",
+        ),
+        (
+            muon().with_newton_schulz([1.0; 3], 100).map(drop),
+            "Muon: found 100 Newton-Schulz steps; wanted at most 99",
+        ),
+        (
+            muon().with_momentum(1.0).map(drop),
+            "Muon: found a momentum of 1; wanted a number of at least 0 and below 1",
+        ),
+        (Muon::new(Vec::new(), 0.1).map(drop), "Muon: found no parameters; wanted at least one"),
         (Lion::new(Vec::new(), 0.1).map(drop), "Lion: found no parameters; wanted at least one"),
         (Adafactor::new(Vec::new(), 0.1).map(drop), "Adafactor: found no parameters; wanted at least one"),
         (Sgd::new(Vec::new(), 0.1).map(drop), "Sgd: found no parameters; wanted at least one"),
@@ -260,6 +286,10 @@ fn optimizers_refuse_what_they_cannot_change() {
             ("Adafactor: found an eps of the variance", adafactor().with_eps(Some(number), 1e-3).map(drop)),
             ("Adafactor: found an eps of the scale", adafactor().with_eps(None, number).map(drop)),
             ("Adafactor: found a weight decay", adafactor().with_weight_decay(number).map(drop)),
+            ("Muon: found a learning rate", Muon::new(vec![leaf_of(&[2, 2])], number).map(drop)),
+            ("Muon: found a momentum", muon().with_momentum(number).map(drop)),
+            ("Muon: found an eps", muon().with_eps(number).map(drop)),
+            ("Muon: found a weight decay", muon().with_weight_decay(number).map(drop)),
             ("Sgd: found a momentum", sgd().with_momentum(number).map(drop)),
             ("Sgd: found a weight decay", sgd().with_weight_decay(number).map(drop)),
             ("Adam: found a first beta", adam().with_betas(number, 0.5).map(drop)),
@@ -322,6 +352,7 @@ fn complex_parameters_are_refused_by_rules_of_real_numbers() {
     for (name, result) in [
         ("Lion", Lion::new(complex(), 0.1).map(drop)),
         ("Adafactor", Adafactor::new(complex(), 0.1).map(drop)),
+        ("Muon", Muon::new(complex(), 0.1).map(drop)),
     ] {
         let text = result.unwrap_err().to_string();
         assert!(text.starts_with(name) && text.contains("c128"), "{text}");

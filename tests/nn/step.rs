@@ -2,8 +2,8 @@
 
 use selvedge::nn::{
     Adafactor, Adam, AdamW, BatchNorm1d, Dropout, Initializer, LearningRateSchedule, Linear, Lion, Module,
-    Optimizer, Parameters, Reduction, ScheduleShape, Sequential, Sgd, TrainingStep, Variable, clip_grad_norm,
-    mse_loss,
+    Muon, Optimizer, OptimizerPair, Parameters, Reduction, ScheduleShape, Sequential, Sgd, TrainingStep,
+    Variable, clip_grad_norm, mse_loss,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Result, Tensor};
@@ -89,7 +89,7 @@ fn bad_steps_are_errors() -> Result<()> {
 
 pub type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
 
-pub const OPTIMIZERS: [Create; 7] = [
+pub const OPTIMIZERS: [Create; 8] = [
     |list| Ok(Box::new(Sgd::new(list, 0.1)?)),
     |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?)),
     |list| Ok(Box::new(Adam::new(list, 0.1)?)),
@@ -97,6 +97,10 @@ pub const OPTIMIZERS: [Create; 7] = [
     |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?.with_nesterov(true)?)),
     |list| Ok(Box::new(Lion::new(list, 0.1)?.with_min_decay_rank(2))),
     |list| Ok(Box::new(Adafactor::new(list, 0.1)?.with_weight_decay(0.1)?)),
+    |list| {
+        let (matrices, others) = list.into_iter().partition(|parameter| parameter.shape().rank() == 2);
+        Ok(Box::new(OptimizerPair::new(Muon::new(matrices, 0.1)?, AdamW::new(others, 0.1)?)?))
+    },
 ];
 
 #[test]

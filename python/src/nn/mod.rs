@@ -9,6 +9,7 @@ mod layers;
 mod losses;
 mod mode;
 mod module;
+mod muon;
 #[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 mod operations;
 mod optimizers;
@@ -34,6 +35,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<function::PyFunctionContext>()?;
     layers::add(module)?;
     optimizers::add(module)?;
+    module.add_class::<muon::PyMuon>()?;
+    module.add_class::<muon::PyOptimizerPair>()?;
     module.add_class::<training::PyTrainingStep>()?;
     module.add_class::<gpt::PyGptConfig>()?;
     module.add_class::<gpt::PyGpt>()?;

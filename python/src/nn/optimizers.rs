@@ -78,7 +78,7 @@ impl PyParameters {
 }
 
 /// Returns the argument of an optimizer, of which a list takes the place of an iterator.
-fn listed<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+pub fn listed<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     let is_known = object.is_instance_of::<PyParameters>()
         || object.is_instance_of::<PyNnModule>()
         || object.is_instance_of::<PyVariable>();
@@ -92,7 +92,7 @@ fn listed<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
 }
 
 /// Returns the parameters of `Parameters`, of a module, or of an iterable.
-fn parameters(object: &Bound<'_, PyAny>) -> Result<Vec<Variable>> {
+pub fn parameters(object: &Bound<'_, PyAny>) -> Result<Vec<Variable>> {
     if let Ok(parameters) = object.cast::<PyParameters>() {
         return Ok(parameters.get().parameters.variables());
     }
@@ -125,7 +125,7 @@ pub struct PyOptimizer {
     parameters: Vec<Variable>,
     /// The module whose parameters they are, if the optimizer was made of one.
     module: Option<Py<PyWeakrefReference>>,
-    /// `Parameters`, or a list of parameters; `None` if the optimizer was made of a module.
+    /// `Parameters`, a list of parameters, or the first optimizer of a pair; `None` if the optimizer was made of a module.
     source: Option<Py<PyAny>>,
     /// The arguments beside the parameters.
     options: Py<PyDict>,
@@ -142,7 +142,10 @@ fn locked(shared: &SharedOptimizer) -> MutexGuard<'_, Box<dyn Optimizer + Send>>
 }
 
 impl PyOptimizer {
-    fn new(
+    /// The option that is the second optimizer of a pair.
+    pub const SECOND: &'static str = "second";
+
+    pub fn new(
         params: &Bound<'_, PyAny>,
         optimizer: impl Optimizer + Send + 'static,
         options: Bound<'_, PyDict>,
@@ -178,6 +181,13 @@ impl PyOptimizer {
 
     /// Refuses a step after another parameter took the place of one in the module.
     pub fn check_module(&self, py: Python<'_>) -> Result<()> {
+        let second = self.options.bind(py).get_item(PyOptimizer::SECOND)?;
+        let first = self.source.as_ref().map(|source| source.bind(py).clone());
+        for optimizer in first.iter().chain(&second) {
+            if let Ok(optimizer) = optimizer.cast::<PyOptimizer>() {
+                optimizer.get().check_module(py)?;
+            }
+        }
         let Some(module) = self.module.as_ref().and_then(|module| module.bind(py).upgrade()) else {
             return Ok(());
         };
@@ -238,6 +248,10 @@ impl Optimizer for OptimizerHandle {
 
     fn state_dict(&self) -> selvedge::Result<BTreeMap<String, Tensor>> {
         locked(&self.shared).state_dict()
+    }
+
+    fn check_state_dict(&self, entries: &BTreeMap<String, Tensor>) -> selvedge::Result<()> {
+        locked(&self.shared).check_state_dict(entries)
     }
 
     fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> selvedge::Result<()> {

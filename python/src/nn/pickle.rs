@@ -50,6 +50,7 @@ recorded! {
         None => Some(py.None().into_bound(py)),
     };
     (InRange<f64>, InRange<f64>): |this, py| Some((this.0.0, this.1.0).into_pyobject(py)?.into_any());
+    (InRange<f64>, InRange<f64>, InRange<f64>): |this, py| Some((this.0.0, this.1.0, this.2.0).into_pyobject(py)?.into_any());
     (Option<InRange<f64>>, InRange<f64>): |this, py| Some((this.0.map(|eps| eps.0), this.1.0).into_pyobject(py)?.into_any());
 }
 
@@ -337,6 +338,8 @@ impl PyOptimizer {
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let (native, params, options) = PyOptimizer::creation(slf)?;
         let params = deep(&params, memo)?;
+        // The second optimizer of a pair is an option.
+        let options = deep(&options, memo)?.cast_into::<PyDict>().map_err(PyErr::from)?;
         let copy = native.getattr("__new__")?.call((slf.get_type(), params), Some(&options))?;
         note(memo, slf.as_any(), &copy)?;
         copy.call_method1("__setstate__", (deep(&slf.call_method0("__getstate__")?, memo)?,))?;

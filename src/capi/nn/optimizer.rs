@@ -9,7 +9,9 @@ use super::super::guard;
 use super::super::handle::{Object, object, sv_model, sv_optimizer, sv_tensor};
 use super::super::tensor::{flag, give};
 use super::model::{Model, ModelObject, write_entries};
-use crate::nn::{Adafactor, Adam, AdamW, Lion, Optimizer, Sgd, clip_grad_norm};
+use crate::nn::{
+    Adafactor, Adam, AdamW, Lion, Muon, MuonRateAdjustment, Optimizer, OptimizerPair, Sgd, clip_grad_norm,
+};
 use crate::tensor::{Device, Tensor};
 
 /// An optimizer behind a handle.
@@ -101,7 +103,7 @@ impl sv_optimizer_options {
 
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
         let rate = self.learning_rate;
-        check_rate(rate)?;
+        check_rate("options.learning_rate", rate)?;
         let second = if self.kind == SV_OPTIMIZER_LION { 0.99 } else { 0.999 };
         let (beta1, beta2) = (or_default(self.beta1, 0.9), or_default(self.beta2, second));
         let eps = or_default(self.eps, 1e-8);
@@ -136,10 +138,10 @@ impl sv_optimizer_options {
 }
 
 /// Refuses a learning rate that the caller has not set.
-fn check_rate(rate: f64) -> Result<()> {
+fn check_rate(name: &str, rate: f64) -> Result<()> {
     if rate == 0.0 {
         let wanted = "a number above 0; sv_optimizer_set_learning_rate sets 0 for a schedule";
-        return Err(Failure::argument("options.learning_rate", "0, as in a struct that sets none", wanted));
+        return Err(Failure::argument(name, "0, as in a struct that sets none", wanted));
     }
     Ok(())
 }
@@ -173,7 +175,7 @@ pub struct sv_adafactor_options {
 
 impl sv_adafactor_options {
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
-        check_rate(self.learning_rate)?;
+        check_rate("options.learning_rate", self.learning_rate)?;
         check_reserved("options.reserved", self.reserved)?;
         let variance_eps = Some(self.variance_eps).filter(|eps| *eps != 0.0);
         let optimizer = Adafactor::new(parameters, self.learning_rate)?
@@ -183,6 +185,97 @@ impl sv_adafactor_options {
             .with_relative_step(!flag(self.fixed_step, "options.fixed_step")?)
             .with_weight_decay(self.weight_decay)?;
         Ok(Box::new(optimizer))
+    }
+}
+
+/// A Muon's learning rate times sqrt(max(1, rows / columns)), the default.
+pub const SV_MUON_RATE_ORIGINAL: i32 = 1;
+/// A Muon's learning rate times 0.2 sqrt(max(rows, columns)), with which the rates of AdamW fit.
+pub const SV_MUON_RATE_MATCH_RMS_ADAMW: i32 = 2;
+/// A Muon's learning rate times sqrt(rows / columns).
+pub const SV_MUON_RATE_SPECTRAL_UNCLAMPED: i32 = 3;
+
+/// The settings of a Muon of a model's matrices and an AdamW of its other parameters, with the defaults of PyTorch. Zeros are the
+/// defaults, but for `size` and the learning rates, which the caller sets.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_muon_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// 1 to use `weight_decay` and `adamw_weight_decay`; otherwise they are 0, and 0.1 and 0.01 are used.
+    pub has_weight_decay: i32,
+    /// 1 for a momentum that is not Nesterov's.
+    pub without_nesterov: i32,
+    /// One of `SV_MUON_RATE_...`, 0 for `SV_MUON_RATE_ORIGINAL`.
+    pub rate_adjustment: i32,
+    /// The number of Newton-Schulz steps, at most 99; 0 for 5.
+    pub newton_schulz_steps: i32,
+    /// The factor of a step of a matrix, above 0. A learning rate of 0, such as that of a schedule, is one of
+    /// `sv_optimizer_set_learning_rate`.
+    pub learning_rate: f64,
+    /// The decoupled weight decay of matrices. 0 without `has_weight_decay`.
+    pub weight_decay: f64,
+    /// The decay of the momentum; 0 for 0.95.
+    pub momentum: f64,
+    /// The coefficients of X, X X^T X and X X^T X X^T X in a Newton-Schulz step; three zeros for 3.4445, -4.7750 and 2.0315.
+    pub coefficients: [f64; 3],
+    /// The least norm by which an update is divided; 0 for 1e-7.
+    pub eps: f64,
+    /// The learning rate of the AdamW, above 0 if the model has parameters other than matrices.
+    pub adamw_learning_rate: f64,
+    /// The weight decay of the AdamW. 0 without `has_weight_decay`.
+    pub adamw_weight_decay: f64,
+}
+
+impl sv_muon_options {
+    fn muon(&self, matrices: Vec<crate::nn::Variable>, weight_decay: f64) -> Result<Muon> {
+        let coefficients = or_default(self.coefficients, [3.4445, -4.7750, 2.0315]);
+        let steps = usize::try_from(or_default(self.newton_schulz_steps, 5)).map_err(|_| {
+            let found = self.newton_schulz_steps;
+            Failure::argument("options.newton_schulz_steps", found, "a number from 0 to 99")
+        })?;
+        let adjustment = match self.rate_adjustment {
+            0 | SV_MUON_RATE_ORIGINAL => MuonRateAdjustment::Original,
+            SV_MUON_RATE_MATCH_RMS_ADAMW => MuonRateAdjustment::MatchRmsAdamW,
+            SV_MUON_RATE_SPECTRAL_UNCLAMPED => MuonRateAdjustment::SpectralUnclamped,
+            other => {
+                let wanted = "0, or one of SV_MUON_RATE_...";
+                return Err(Failure::argument("options.rate_adjustment", other, wanted));
+            }
+        };
+        Ok(Muon::new(matrices, self.learning_rate)?
+            .with_momentum(or_default(self.momentum, 0.95))?
+            .with_nesterov(!flag(self.without_nesterov, "options.without_nesterov")?)
+            .with_newton_schulz(coefficients, steps)?
+            .with_eps(or_default(self.eps, 1e-7))?
+            .with_learning_rate_adjustment(adjustment)
+            .with_weight_decay(weight_decay)?)
+    }
+
+    fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
+        check_rate("options.learning_rate", self.learning_rate)?;
+        let decays = if flag(self.has_weight_decay, "options.has_weight_decay")? {
+            [self.weight_decay, self.adamw_weight_decay]
+        } else {
+            let reads = "options.has_weight_decay 1";
+            check_unused("options.weight_decay", self.weight_decay, reads)?;
+            check_unused("options.adamw_weight_decay", self.adamw_weight_decay, reads)?;
+            [0.1, 0.01]
+        };
+        let (matrices, others): (Vec<_>, Vec<_>) =
+            parameters.into_iter().partition(|parameter| parameter.shape().rank() == 2);
+        if matrices.is_empty() {
+            let wanted = "a model with a matrix; sv_optimizer_create makes an AdamW of others";
+            return Err(Failure::argument("model", "parameters that are no matrices", wanted));
+        }
+        let muon = self.muon(matrices, decays[0])?;
+        if others.is_empty() {
+            return Ok(Box::new(muon));
+        }
+        check_rate("options.adamw_learning_rate", self.adamw_learning_rate)?;
+        let adamw = AdamW::new(others, self.adamw_learning_rate)?.with_weight_decay(decays[1])?;
+        Ok(Box::new(OptimizerPair::new(muon, adamw)?))
     }
 }
 
@@ -228,6 +321,24 @@ pub unsafe extern "C" fn sv_optimizer_create_adafactor(
     optimizer: *mut sv_optimizer,
 ) -> i32 {
     guard::call("sv_optimizer_create_adafactor", || {
+        let (options, optimizer) = (structure(options, "options")?, out(optimizer, "optimizer")?);
+        optimizer.write(create(model, |parameters| options.create(parameters))?);
+        Ok(())
+    })
+}
+
+/// Creates a Muon of the matrices of a model, embeddings among them, and an AdamW of its other parameters, such as biases, as one
+/// optimizer; as `sv_optimizer_create`. Muon makes the singular values of its momentum near 1. It is that of PyTorch.
+///
+/// `sv_optimizer_set_learning_rate` sets the rate of the Muon, and multiplies that of the AdamW by the same factor. In a file of
+/// `sv_optimizer_save` names begin with `first.`, of the Muon, and `second.`; of a model of matrices alone they have no such prefix.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_optimizer_create_muon(
+    model: sv_model,
+    options: *const sv_muon_options,
+    optimizer: *mut sv_optimizer,
+) -> i32 {
+    guard::call("sv_optimizer_create_muon", || {
         let (options, optimizer) = (structure(options, "options")?, out(optimizer, "optimizer")?);
         optimizer.write(create(model, |parameters| options.create(parameters))?);
         Ok(())

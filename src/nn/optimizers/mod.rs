@@ -5,13 +5,14 @@
 //! | `core` | the parameters of an optimizer, each once, their states, and the loop of a step |
 //! | `state` | the `state_dict` |
 //! | `sgd`, `adam`, `lion` | [`Sgd`]; [`Adam`] and [`AdamW`]; [`Lion`] |
-//! | `adafactor` | [`Adafactor`] |
+//! | `adafactor`, `muon` | [`Adafactor`]; [`Muon`] |
+//! | `pair` | [`OptimizerPair`] |
 //! | `clip` | [`clip_grad_norm`] |
 //! | `schedule` | [`LearningRateSchedule`] |
 //!
 //! Invariants:
 //!
-//! - A step, but for [`Adafactor`]'s, is one fused expression: it reads the parameter, its gradient and the state, and writes the parameter and the
+//! - A step, but for those of [`Adafactor`] and [`Muon`], is one fused expression: it reads the parameter, its gradient and the state, and writes the parameter and the
 //!   state in place. It is launched once for neighbours in a buffer of [`Parameters`](super::Parameters), otherwise once for
 //!   each parameter, with the same bits. If it fails, that parameter and its state keep their values.
 //! - The numbers of a step, such as the learning rate, are in device memory.
@@ -27,6 +28,8 @@ mod adam;
 mod clip;
 mod core;
 mod lion;
+mod muon;
+mod pair;
 mod schedule;
 mod sgd;
 mod state;
@@ -36,6 +39,8 @@ pub use adam::{Adam, AdamW};
 pub use clip::clip_grad_norm;
 pub(super) use clip::grad_norm;
 pub use lion::Lion;
+pub use muon::{Muon, MuonRateAdjustment};
+pub use pair::OptimizerPair;
 pub use schedule::{LearningRateSchedule, ScheduleShape};
 pub use sgd::Sgd;
 
@@ -122,6 +127,13 @@ pub trait Optimizer {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     fn state_dict(&self) -> Result<BTreeMap<String, Tensor>>;
 
+    /// Checks that [`load_state_dict`](Self::load_state_dict) can set these entries, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn check_state_dict(&self, entries: &BTreeMap<String, Tensor>) -> Result<()>;
+
     /// Sets the learning rate and the states, bit for bit. A parameter without entries begins anew. States are copied to
     /// the devices of the parameters.
     ///
@@ -182,6 +194,10 @@ impl<O: Optimizer + ?Sized> Optimizer for &mut O {
         (**self).state_dict()
     }
 
+    fn check_state_dict(&self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+        (**self).check_state_dict(entries)
+    }
+
     fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
         (**self).load_state_dict(entries)
     }
@@ -233,6 +249,10 @@ macro_rules! optimizer {
 
             fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
                 self.0.state_dict()
+            }
+
+            fn check_state_dict(&self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+                self.0.checked(concat!(stringify!($name), "::load_state_dict"), entries).map(drop)
             }
 
             fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {

@@ -16,6 +16,13 @@ const STEP: &str = "step";
 /// The checked state of a parameter.
 type Loaded = Option<(Vec<Tensor>, i32)>;
 
+/// The checked entries of a `state_dict`.
+pub(super) struct CheckedStates {
+    learning_rate: f64,
+    /// By the parameter's position.
+    states: Vec<Loaded>,
+}
+
 impl<R: StepRule> OptimizerCore<R> {
     /// Returns the states by the parameter's position and the field, and the learning rate.
     pub fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
@@ -35,17 +42,16 @@ impl<R: StepRule> OptimizerCore<R> {
         Ok(entries)
     }
 
-    /// Sets the states and the learning rate. A parameter without entries has no state.
+    /// Returns the states and the learning rate of a `state_dict`. A parameter without entries has no state.
     ///
     /// # Errors
     ///
-    /// One [`Error::InvalidArgument`] that names every entry that is missing, extra, or of another shape or dtype. All states
-    /// stay then.
-    pub fn load_state_dict(
-        &mut self,
+    /// One [`Error::InvalidArgument`] that names every entry that is missing, extra, or of another shape or dtype.
+    pub fn checked(
+        &self,
         operation: &'static str,
         entries: &BTreeMap<String, Tensor>,
-    ) -> Result<()> {
+    ) -> Result<CheckedStates> {
         let mut faults: Vec<String> = Vec::new();
         let mut known = BTreeSet::from([LEARNING_RATE.to_owned()]);
         let mut rate = 0.0;
@@ -69,10 +75,24 @@ impl<R: StepRule> OptimizerCore<R> {
             let wanted = format!("the state_dict of this optimizer, of {} parameters", self.variables.len());
             return Err(Error::invalid(operation, faults.join(", "), wanted));
         }
+        Ok(CheckedStates { learning_rate: rate, states })
+    }
+
+    /// Sets the states and the learning rate.
+    ///
+    /// # Errors
+    ///
+    /// As [`checked`](Self::checked). All states stay then.
+    pub fn load_state_dict(
+        &mut self,
+        operation: &'static str,
+        entries: &BTreeMap<String, Tensor>,
+    ) -> Result<()> {
+        let CheckedStates { learning_rate, states } = self.checked(operation, entries)?;
         for group in &mut self.groups {
             group.load::<R>(&states)?;
         }
-        self.learning_rate = rate;
+        self.learning_rate = learning_rate;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ const C_BATCH_NORM: &str = "Not there yet: the C ABI has batch normalization of 
 const C_ATTENTION: &str = "Not there yet: the C ABI has attention of tensors, without gradients, and transformers as a whole (`sv_gpt_create`).";
 const C_INITIALIZER: &str = "The layers of C have the first values of `nn::Initializer::new`, of a seed.";
 const SHELL_OPTIMIZERS: &str = "`selvedge train` trains with AdamW alone.";
+const C_PAIR: &str = "A pair in C is a Muon of a model's matrices and an AdamW of its other parameters.";
 const SHELL_SCHEDULES: &str =
     "`selvedge train` has the schedules of language models: cosine, constant, linear and wsd.";
 const SHELL_LAYERS: &str = "The program trains transformers and classifiers, whose layers are given.";
@@ -477,6 +478,27 @@ pub const TOPICS: &[Topic] = &[
                     Has("sv_optimizer_create_adafactor"),
                     Has("nn::Optimizer::adafactor"),
                     Has("nn.Adafactor"),
+                    Lacks(SHELL_OPTIMIZERS),
+                ],
+            ),
+            (
+                "Muon",
+                [
+                    Has("nn::Muon | nn::MuonRateAdjustment"),
+                    Has("sv_optimizer_create_muon | SV_MUON_RATE_ORIGINAL SV_MUON_RATE_MATCH_RMS_ADAMW \
+                         SV_MUON_RATE_SPECTRAL_UNCLAMPED"),
+                    Has("nn::Optimizer::muon"),
+                    Has("nn.Muon"),
+                    Lacks(SHELL_OPTIMIZERS),
+                ],
+            ),
+            (
+                "two optimizers as one",
+                [
+                    Has("nn::OptimizerPair"),
+                    HasSome("sv_optimizer_create_muon", C_PAIR),
+                    HasSome("nn::Optimizer::muon", C_PAIR),
+                    Has("nn.OptimizerPair"),
                     Lacks(SHELL_OPTIMIZERS),
                 ],
             ),
