@@ -43,6 +43,7 @@ mod loss_scale;
 mod losses;
 mod optimizers;
 mod parameters;
+mod recompute;
 mod reference;
 mod sampler;
 mod saved_models;
