@@ -54,7 +54,7 @@ pub struct Decoder {
 pub(super) struct Weights {
     pub(super) embedding: Variable,
     pub(super) positions: Option<Variable>,
-    /// Those of recomputations too.
+    /// A recomputation shares its block.
     pub(super) blocks: Vec<Arc<Block>>,
     pub(super) final_norm: Norm,
     /// `None` if the token embedding is the head.

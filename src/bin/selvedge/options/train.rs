@@ -113,6 +113,7 @@ Examples:
   selvedge train --model Qwen3-0.6B --text book.txt --lora 8 --lora-layers q_proj,v_proj
   selvedge train --run book --resume --steps 4000
   selvedge train --profile trace.json.gz --steps 10..12
+  selvedge train --model 124M --dtype bf16 --memory
   selvedge generate --run book";
 
 /// The options of a run. One that is not given has its default in a new run, and its stored value in a resumed one.
@@ -213,6 +214,9 @@ pub struct TrainOptions {
     /// Trace some steps, and print the time and the bound of each kernel of a step
     #[arg(long, value_name = "TRACE.json.gz")]
     pub profile: Option<PathBuf>,
+    /// Print the memory of a step and the largest batch that fits, by measured steps, in place of training
+    #[arg(long, conflicts_with = "profile")]
+    pub memory: bool,
     /// Ids of a sample: before the training, after it, and at the first three evaluations; 0 writes none [default: 200]
     #[arg(long, value_name = "N")]
     pub sample: Option<u64>,
