@@ -3406,6 +3406,21 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 #define SV_SCHEDULE_ONE_CYCLE 6
 
 /**
+ * A backward of a trainer's step that computes no activation again.
+ */
+#define SV_RECOMPUTE_NOTHING 0
+
+/**
+ * A backward that computes the feed-forward of each block and the norm before it again.
+ */
+#define SV_RECOMPUTE_FEED_FORWARD 1
+
+/**
+ * A backward that computes whole blocks again.
+ */
+#define SV_RECOMPUTE_BLOCKS 2
+
+/**
  * The mean of (input - target)².
  */
 #define SV_LOSS_MSE 1
@@ -4410,6 +4425,15 @@ int32_t sv_gpt_trainer_set_loss_scale(sv_gpt_trainer trainer,
  */
 int32_t sv_gpt_trainer_loss_scale(sv_gpt_trainer trainer,
                                   double *scale);
+
+/**
+ * Sets the activations that the backward of a trainer's later steps computes again, by a code `SV_RECOMPUTE_...`. The bits of the
+ * steps stay the same. `SV_RECOMPUTE_BLOCKS` takes the least memory, for about one more forward a step.
+ *
+ * Others that use the trainer or its model wait meanwhile.
+ */
+int32_t sv_gpt_trainer_set_recompute(sv_gpt_trainer trainer,
+                                     int32_t recompute);
 
 /**
  * Writes the mean loss of some batches of the validation text, the same at each call, in nats an id.

@@ -52,6 +52,8 @@ mod trace;
 mod train;
 #[path = "cli/train_data.rs"]
 mod train_data;
+#[path = "cli/train_memory.rs"]
+mod train_memory;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;

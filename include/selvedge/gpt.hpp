@@ -190,6 +190,11 @@ public:
     {
         detail::call(sv_gpt_trainer_set_loss_scale, handle(), initial, growth_factor, backoff_factor, growth_interval);
     }
+    /// Sets the activations that a backward computes again, SV_RECOMPUTE_...: less memory, the same bits.
+    void set_recompute(std::int32_t recompute) const
+    {
+        detail::call(sv_gpt_trainer_set_recompute, handle(), recompute);
+    }
     /// Returns the loss scale of the next step, or 0.
     double loss_scale() const { return detail::get<double>(sv_gpt_trainer_loss_scale, handle()); }
 

@@ -360,6 +360,15 @@ def test_a_trainer_learns_and_reports_its_steps():
     assert "".join(map(chr, trainer.model.eval().generate(list(b"it was the "), max_new_ids=3))).isascii()
 
 
+@pytest.mark.parametrize("recompute", ["feed-forward", "blocks"])
+def test_a_recomputation_changes_no_bit(recompute):
+    def run(**options):
+        trainer = nn.Trainer(nn.Gpt(config(dropout=0.1), seed=1), TEXT, **OPTIONS, **options)
+        return [trainer.step() for _ in range(3)], trainer.options["recompute"]
+
+    assert run(recompute=recompute) == (run()[0], recompute)
+
+
 def test_a_callback_stops_a_run_and_raises_through_it():
     trainer = nn.Trainer(nn.Gpt(config(), seed=1), TEXT, **OPTIONS)
     trainer.run(lambda report: report.step < 2)
@@ -443,6 +452,7 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path):
         (lambda: nn.Trainer(model, [1, 2, 300] * 30), sv.ArgumentError, "the id 300 in the text; wanted ids below 256"),
         (lambda: nn.Trainer(model, TEXT, context=17), sv.ArgumentError, "a context of 17; wanted at most the model's, 16"),
         (lambda: nn.Trainer(model, TEXT, batch=0), sv.ArgumentError, "batch = 0"),
+        (lambda: nn.Trainer(model, TEXT, recompute="block"), sv.ArgumentError, "'block'; wanted nothing, feed-forward or blocks"),
         (lambda: nn.Trainer(model, TEXT, schedule="up"), sv.ArgumentError, '"up"; wanted "cosine"'),
         (lambda: nn.Trainer(model, TEXT, schedule=3), sv.DTypeError, "the name of a schedule"),
         (lambda: nn.Trainer(model, TEXT, schedule=schedule, lr=1.0), sv.ArgumentError, "a LearningRateSchedule with lr"),

@@ -13,6 +13,7 @@
 //! | `limited_file` | the bytes of a file of limited size |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
+//! | `recompute` | [`Recompute`]: the activations that a backward computes again |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`Lion`], [`Adafactor`], [`Muon`], [`OptimizerPair`], [`clip_grad_norm`], [`LearningRateSchedule`] |
 //! | `data_loader` | [`DataLoader`]: batches of the rows of tensors |
 //! | `permutation` | the shuffled order of rows and windows |
@@ -56,6 +57,7 @@ mod optimizers;
 mod parameters;
 mod permutation;
 mod precision;
+mod recompute;
 mod text;
 mod training;
 
@@ -86,6 +88,7 @@ pub use optimizers::{
     ScheduleShape, Sgd, clip_grad_norm,
 };
 pub use parameters::Parameters;
+pub use recompute::Recompute;
 pub use text::{
     Batch, Batches, ByteTokenizer, CharTokenizer, Split, StopFilter, StreamDecoder, TextFile, TokenFiles,
     TokenFormat, TokenWriter, TokenizedText, Tokenizer, tokenizer_from_json,

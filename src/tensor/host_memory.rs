@@ -187,7 +187,7 @@ pub(super) unsafe fn deallocate_block(block: NonNull<u8>, layout: Layout) {
 pub struct HostMemoryStatistics {
     /// Bytes of live tensors, as they were allocated, without up to 48 bytes a tensor by which its start is aligned.
     pub live_bytes: usize,
-    /// The peak of `live_bytes`.
+    /// The peak of `live_bytes`, since the last [`reset_peak_host_memory`].
     pub peak_live_bytes: usize,
     /// Bytes of blocks of freed tensors that are kept for later ones; [`Device::trim`](super::Device::trim) frees them.
     pub cached_bytes: usize,
@@ -209,6 +209,22 @@ pub(super) fn add_live(bytes: usize) {
 #[inline]
 pub(super) fn remove_live(bytes: usize) {
     LIVE.fetch_sub(bytes, Ordering::Relaxed);
+}
+
+/// Sets the peak of the memory of CPU tensors to the memory that is live now, as `torch.cuda.reset_peak_memory_stats` does on a
+/// device; [`driver::Device::memory_scope`](crate::driver::Device::memory_scope) measures a part of a program there.
+///
+/// ```standalone_crate
+/// use selvedge::tensor::{host_memory_statistics, reset_peak_host_memory};
+/// use selvedge::{DType, Device, Tensor};
+/// drop(Tensor::ones(&[1 << 20], DType::F32, &Device::cpu())?);
+/// reset_peak_host_memory();
+/// let x = Tensor::ones(&[1 << 10], DType::F32, &Device::cpu())?;
+/// assert_eq!(host_memory_statistics().peak_live_bytes, 4 << 10);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub fn reset_peak_host_memory() {
+    PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Returns the statistics of the memory of CPU tensors.

@@ -162,7 +162,9 @@ pub(crate) use evaluate::{broadcast, evaluate};
 pub(crate) use files::Uploads;
 pub use fused::{Fused, FusedOperands, fuse};
 pub(crate) use groups::GroupAxes;
-pub use host_memory::{HostMemoryStatistics, host_memory_statistics, set_host_allocator};
+pub use host_memory::{
+    HostMemoryStatistics, host_memory_statistics, reset_peak_host_memory, set_host_allocator,
+};
 pub use in_place::{TensorMut, WithOutput};
 pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub(crate) use losses::Probabilities;

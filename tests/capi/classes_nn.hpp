@@ -195,6 +195,8 @@ void transformers_are_trained_stored_and_write(const std::string &folder)
     CHECK(scale > 0.9e4 && scale < 1.1e4 && std::isfinite(in_half.run(1).grad_norm) && in_half.steps() == 2);
     FAILS(SV_ERROR_INVALID_ARGUMENT, (in_half.set_loss_scale(1), 0));
     resumed.resume(run);
+    resumed.set_recompute(SV_RECOMPUTE_BLOCKS);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, (resumed.set_recompute(3), 0));
     CHECK(resumed.steps() == 2 && resumed.run(1).loss == trainer.run(1).loss);
     FAILS(SV_ERROR_INVALID_ARGUMENT, trainer.run(0));
     FAILS(SV_ERROR_INVALID_ARGUMENT, (nn::GptTrainer(config, text + "to", tokenizer, options).resume(run), 0));

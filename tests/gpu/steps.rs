@@ -3,8 +3,8 @@
 
 use selvedge::nn::{
     AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, LearningRateSchedule, Linear,
-    LossScale, Module, Optimizer, Parameters, Reduction, ScheduleShape, Sequential, TrainerOptions,
-    TrainingStep, Variable, mse_loss,
+    LossScale, Module, Optimizer, Parameters, Recompute, Reduction, ScheduleShape, Sequential,
+    TrainerOptions, TrainingStep, Variable, mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -17,7 +17,8 @@ device_tests! {
     a_captured_loss_scale_has_the_bits_of_an_uncaptured_one, a_step_without_memory_changes_nothing => in_child(&[]),
     a_captured_norm_rescales_the_launches_that_overflow,
     a_captured_fine_tuning_has_the_bits_of_an_uncaptured_one,
-    a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_resumed_trainer_has_the_bits_of_one_that_went_on,
+    a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_captured_recomputation_has_the_bits_of_saved_activations,
+    a_resumed_trainer_has_the_bits_of_one_that_went_on,
 }
 
 fn layers(device: &Device, dropout: &Generator) -> selvedge::Result<Sequential> {
@@ -249,6 +250,27 @@ fn a_captured_trainer_has_the_bits_of_an_uncaptured_one() -> Outcome {
     let (captured, uncaptured) = (run(true)?, run(false)?);
     assert_eq!(captured.0, uncaptured.0);
     assert!(captured.1 == uncaptured.1, "the parameters differ");
+    Ok(())
+}
+
+fn a_captured_recomputation_has_the_bits_of_saved_activations() -> Outcome {
+    let device = Device::cuda(0)?;
+    for compute_dtype in [None, Some(DType::BF16)] {
+        let mut runs = Vec::new();
+        for recompute in Recompute::ALL {
+            let options = TrainerOptions { steps: 10, batch: 4, recompute, ..TrainerOptions::default() };
+            let mut trainer = small_trainer(compute_dtype, options, &device)?;
+            let mut decoder = small_decoder_trainer(compute_dtype, 0, options, &device)?;
+            let mut losses = Vec::new();
+            for number in 0..10 {
+                losses.extend([trainer.step()?.loss.to_bits(), decoder.step()?.loss.to_bits()]);
+                assert!(trainer.is_captured() == (number > 0), "step {number}, {recompute}");
+                assert!(decoder.is_captured() == (number > 0), "step {number}, {recompute}");
+            }
+            runs.push((losses, bits(trainer.model())?, bits(decoder.model())?));
+        }
+        assert!(runs.iter().all(|run| *run == runs[0]), "{compute_dtype:?}");
+    }
     Ok(())
 }
 

@@ -44,6 +44,7 @@ mod losses;
 mod optimizer_pair;
 mod optimizers;
 mod parameters;
+mod recompute;
 mod reference;
 mod sampler;
 mod saved_models;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use pyo3::prelude::*;
-use selvedge::nn::{Batch, Checkpoint, Decoder, Gpt, GptConfig, LanguageModel, Module, Variable};
+use selvedge::nn::{Batch, Checkpoint, Decoder, Gpt, GptConfig, LanguageModel, Module, Recompute, Variable};
 use selvedge::tensor::Generator;
 use selvedge::{Device, Result};
 
@@ -87,6 +87,10 @@ impl Module for SharedModel {
 impl LanguageModel for SharedModel {
     fn loss(&self, batch: &Batch) -> Result<Variable> {
         self.with(|model| model.loss(batch))
+    }
+
+    fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable> {
+        self.with(|model| model.loss_with_recompute(batch, recompute))
     }
 
     fn vocab_size(&self) -> usize {

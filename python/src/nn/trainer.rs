@@ -138,7 +138,8 @@ impl Text {
 /// A step averages the gradients of `accumulation` batches of `batch` sequences of `context` ids, by default as many as the model reads,
 /// clips them to `max_norm`, and changes the parameters by AdamW. `schedule` is "cosine", "constant", "linear" or "wsd" with `lr`, `min_lr`
 /// and `warmup_steps`, or a `LearningRateSchedule`, which has numbers of its own. Weights with less than two axes do not decay. With
-/// `shuffle` a step takes windows side by side, each once an epoch. `loss_scale` is a number or "dynamic", for f16.
+/// `shuffle` a step takes windows side by side, each once an epoch. `loss_scale` is a number or "dynamic", for f16. A backward computes the
+/// activations of `recompute` again, "nothing", "feed-forward" or "blocks": less memory, the same bits.
 ///
 /// All of a run follows from the model, the text and the options, bit for bit, and so does one that continues from a checkpoint. On a
 /// CUDA device a step is one graph unless `capture` is False. A decoder with adapters (`add_lora`) trains those alone.
@@ -207,8 +208,8 @@ impl PyTrainer {
 impl PyTrainer {
     #[new]
     #[pyo3(
-        signature = (model, text, *, tokenizer=None, steps=None, batch=InRange(16), context=None, accumulation=InRange(1), lr=None, min_lr=None, schedule=None, warmup_steps=None, weight_decay=InRange(0.1), betas=(InRange(0.9), InRange(0.99)), max_norm=Some(InRange(1.0)), loss_scale=None, evaluation_batches=InRange(8), training_fraction=InRange(0.9), shuffle=false, seed=InRange(1), capture=true),
-        text_signature = "(model, text, *, tokenizer=None, steps=None, batch=16, context=None, accumulation=1, lr=None, min_lr=None, schedule=None, warmup_steps=None, weight_decay=0.1, betas=(0.9, 0.99), max_norm=1.0, loss_scale=None, evaluation_batches=8, training_fraction=0.9, shuffle=False, seed=1, capture=True)"
+        signature = (model, text, *, tokenizer=None, steps=None, batch=InRange(16), context=None, accumulation=InRange(1), lr=None, min_lr=None, schedule=None, warmup_steps=None, weight_decay=InRange(0.1), betas=(InRange(0.9), InRange(0.99)), max_norm=Some(InRange(1.0)), loss_scale=None, recompute="nothing", evaluation_batches=InRange(8), training_fraction=InRange(0.9), shuffle=false, seed=InRange(1), capture=true),
+        text_signature = "(model, text, *, tokenizer=None, steps=None, batch=16, context=None, accumulation=1, lr=None, min_lr=None, schedule=None, warmup_steps=None, weight_decay=0.1, betas=(0.9, 0.99), max_norm=1.0, loss_scale=None, recompute='nothing', evaluation_batches=8, training_fraction=0.9, shuffle=False, seed=1, capture=True)"
     )]
     #[allow(clippy::too_many_arguments, reason = "the options of a run")]
     fn new(
@@ -228,6 +229,7 @@ impl PyTrainer {
         betas: (InRange<f64>, InRange<f64>),
         max_norm: Option<InRange<f64>>,
         loss_scale: Option<&Bound<'_, PyAny>>,
+        recompute: &str,
         evaluation_batches: InRange<usize>,
         training_fraction: InRange<f64>,
         shuffle: bool,
@@ -247,6 +249,7 @@ impl PyTrainer {
             betas: (betas.0.0, betas.1.0),
             max_norm: max_norm.map(|norm| norm.0),
             loss_scale: loss_scale.map(scale_of).transpose()?,
+            recompute: recompute.parse()?,
             evaluation_batches: evaluation_batches.0,
             is_shuffled: shuffle,
             seed: seed.0,

@@ -11,7 +11,7 @@ use super::super::tensor::{device, flag};
 use super::gpt::{config_of, goes_on, last_checkpoint, sv_gpt_config};
 use super::model::{ModelContent, ModelObject};
 use super::tokenizer::{TokenizerObject, bytes_of};
-use crate::nn::{Checkpoints, LossScale, StepReport, TextFile, Trainer, TrainerOptions};
+use crate::nn::{Checkpoints, LossScale, Recompute, StepReport, TextFile, Trainer, TrainerOptions};
 
 /// A trainer behind a handle: the model with the content [`ModelContent::Trainer`].
 #[derive(Clone)]
@@ -27,6 +27,13 @@ fn with_trainer(handle: u64, work: &mut dyn FnMut(&mut Trainer) -> Result<()>) -
         _ => Err(Failure::argument("trainer", "a model without a trainer", "one of sv_gpt_trainer_create")),
     }
 }
+
+/// A backward of a trainer's step that computes no activation again.
+pub const SV_RECOMPUTE_NOTHING: i32 = 0;
+/// A backward that computes the feed-forward of each block and the norm before it again.
+pub const SV_RECOMPUTE_FEED_FORWARD: i32 = 1;
+/// A backward that computes whole blocks again.
+pub const SV_RECOMPUTE_BLOCKS: i32 = 2;
 
 /// The numbers of a run of training. `sv_gpt_trainer_defaults` sets all of them.
 #[repr(C)]
@@ -255,6 +262,26 @@ pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: sv_gpt_trainer, scal
         })?;
         result.write(scale);
         Ok(())
+    })
+}
+
+/// Sets the activations that the backward of a trainer's later steps computes again, by a code `SV_RECOMPUTE_...`. The bits of the
+/// steps stay the same. `SV_RECOMPUTE_BLOCKS` takes the least memory, for about one more forward a step.
+///
+/// Others that use the trainer or its model wait meanwhile.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_gpt_trainer_set_recompute(trainer: sv_gpt_trainer, recompute: i32) -> i32 {
+    guard::call("sv_gpt_trainer_set_recompute", || {
+        let choice = match recompute {
+            SV_RECOMPUTE_NOTHING => Recompute::Nothing,
+            SV_RECOMPUTE_FEED_FORWARD => Recompute::FeedForward,
+            SV_RECOMPUTE_BLOCKS => Recompute::Blocks,
+            other => return Err(Failure::argument("recompute", other, "a code SV_RECOMPUTE_...")),
+        };
+        with_trainer(trainer, &mut |trainer| {
+            trainer.set_recompute(choice);
+            Ok(())
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! [`Block`], one layer: attention and feed-forward, each with its norms and its residual.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::DECODER;
 use super::cache::{DecoderCache, NewPositions};
@@ -10,7 +10,10 @@ use super::rotation::{Angles, rotate};
 use crate::attention::{Band, DecodeWorkspace};
 use crate::error::{Error, Result};
 use crate::nn::autograd::packed_attention;
-use crate::nn::{Activation, AttentionOptions, FusedFunction, Variable, scaled_dot_product_attention};
+use crate::nn::{
+    Activation, AttentionOptions, FusedFunction, Recompute, Variable, checkpoint,
+    scaled_dot_product_attention,
+};
 use crate::tensor::{DecodeSettings, SequenceLengths, Tensor};
 use crate::types::DType;
 
@@ -22,7 +25,18 @@ pub(super) struct Pass<'a> {
     pub mask: Option<Tensor>,
     /// The new positions and all positions of each sequence, if they differ.
     pub lengths: Option<SequenceLengths>,
+    /// The activations that a backward computes again, of a pass without a cache.
+    pub recompute: Recompute,
     pub cached: Option<CachedPass<'a>>,
+}
+
+impl Pass<'_> {
+    /// Returns a pass with the shared values and without a cache.
+    pub fn uncached(&self) -> Pass<'static> {
+        let Pass { angles, mask, lengths, recompute, .. } = self;
+        let (angles, mask, lengths) = (angles.clone(), mask.clone(), lengths.clone());
+        Pass { angles, mask, lengths, recompute: *recompute, cached: None }
+    }
 }
 
 /// A pass over new positions of a cache.
@@ -202,11 +216,28 @@ impl Block {
         if let Some(result) = self.forward_rows(x, pass)? {
             return Ok(result);
         }
+        let attention = self.normalized_attention(x, pass)?;
+        let [x, normalized] = self.feed_forward_norm.forward_sum(x, &attention)?;
+        x + self.normalized_feed_forward(&normalized)?
+    }
+
+    /// As [`forward`](Self::forward) without a cache, with a backward that computes the feed-forward and its norms again. The bits
+    /// are the same: a norm of a sum has the bits of the sum and its norm.
+    pub fn forward_recomputed(self: &Arc<Self>, x: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
+        let x = (x + self.normalized_attention(x, pass)?)?;
+        let block = self.clone();
+        let feed_forward =
+            move |x: &[Variable]| block.normalized_feed_forward(&block.feed_forward_norm.forward(&x[0])?);
+        &x + checkpoint(feed_forward, &[&x])?
+    }
+
+    fn normalized_attention(&self, x: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
         let attention = self.attention(&self.attention_norm.forward(x)?, pass)?;
-        let attention = normalized(self.after_attention.as_ref(), attention)?;
-        let [x, normalized_sum] = self.feed_forward_norm.forward_sum(x, &attention)?;
-        let result = self.feed_forward.forward(&normalized_sum)?;
-        &x + &normalized(self.after_feed_forward.as_ref(), result)?
+        normalized(self.after_attention.as_ref(), attention)
+    }
+
+    fn normalized_feed_forward(&self, x: &Variable) -> Result<Variable> {
+        normalized(self.after_feed_forward.as_ref(), self.feed_forward.forward(x)?)
     }
 
     fn attention_options(&self, pass: &Pass<'_>) -> AttentionOptions {

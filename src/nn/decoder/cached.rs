@@ -9,7 +9,7 @@ use super::cache::{DecoderCache, NewPositions};
 use super::model::{Decoder, Positions, Watch, has_nan, not_two_axes};
 use super::step_state::on_device;
 use crate::error::{Error, Result};
-use crate::nn::Variable;
+use crate::nn::{Recompute, Variable};
 use crate::tensor::{SequenceLengths, Tensor};
 
 impl Decoder {
@@ -223,7 +223,7 @@ impl Decoder {
         };
         let counts = counts.to_vec();
         let cached = Some(CachedPass { cache, positions, decoding: None });
-        let mut pass = Pass { angles, mask: None, lengths, cached };
+        let mut pass = Pass { angles, mask: None, lengths, recompute: Recompute::Nothing, cached };
         let x = self.hidden(ids, &of_ids, &mut pass, watch)?;
         if is_uniform {
             return self.logits(&x.select(1, -1)?);

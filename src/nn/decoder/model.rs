@@ -1,7 +1,7 @@
 //! [`Decoder`], the model.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::DECODER;
 use super::block::{Block, Pass};
@@ -14,7 +14,7 @@ use super::rows::head_of_rows;
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
-use crate::nn::{FusedFunction, Initializer, Module, Variable, VariableOperand};
+use crate::nn::{FusedFunction, Initializer, Module, Recompute, Variable, VariableOperand, checkpoint};
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
@@ -54,7 +54,8 @@ pub struct Decoder {
 pub(super) struct Weights {
     pub(super) embedding: Variable,
     pub(super) positions: Option<Variable>,
-    pub(super) blocks: Vec<Block>,
+    /// A recomputation shares its block.
+    pub(super) blocks: Vec<Arc<Block>>,
     pub(super) final_norm: Norm,
     /// `None` if the token embedding is the head.
     pub(super) head: Option<Variable>,
@@ -79,7 +80,7 @@ impl Weights {
         };
         let mut blocks = Vec::with_capacity(config.layers());
         for index in 0..config.layers() {
-            blocks.push(Block::new(index, config, compute_dtype, source)?);
+            blocks.push(Arc::new(Block::new(index, config, compute_dtype, source)?));
         }
         Ok(Weights {
             embedding,
@@ -97,11 +98,12 @@ impl Weights {
 impl Weights {
     /// Returns the linear layers of the blocks, in the order of the model.
     pub fn projections(&self) -> impl Iterator<Item = &Projection> {
-        self.blocks.iter().flat_map(Block::projections)
+        self.blocks.iter().flat_map(|block| block.projections())
     }
 
+    /// As [`projections`](Self::projections), of new layers, which no recomputation has.
     pub fn projections_mut(&mut self) -> impl Iterator<Item = &mut Projection> {
-        self.blocks.iter_mut().flat_map(Block::projections_mut)
+        self.blocks.iter_mut().filter_map(Arc::get_mut).flat_map(Block::projections_mut)
     }
 }
 
@@ -177,7 +179,7 @@ impl Decoder {
     /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another number of sequences than the batch, and for a
     /// sequence of padding alone.
     pub fn forward_padded(&self, ids: &Tensor, padding: &[usize]) -> Result<Variable> {
-        self.logits(&self.last_hidden(ids, padding)?)
+        self.logits(&self.last_hidden(ids, padding, Recompute::Nothing)?)
     }
 
     /// Checks ids of shape (batch, length) that end at a total length.
@@ -243,7 +245,7 @@ impl Decoder {
                 Some(Tensor::from_bytes(&mask, DType::Bool, &[batch, 1, 1, total], &device)?)
             }
         };
-        Ok((Pass { angles, mask, lengths: None, cached: None }, positions))
+        Ok((Pass { angles, mask, lengths: None, recompute: Recompute::Nothing, cached: None }, positions))
     }
 
     /// Returns the positions of ids whose sequences start at these ones. Positions before 0 are 0.
@@ -272,7 +274,14 @@ impl Decoder {
             let names = self.config.names;
             let _traced =
                 crate::trace::span("layer", || (format!("{}.{index}", names.layers).into(), Vec::new()));
-            x = block.forward(&x, pass)?;
+            x = match pass.recompute {
+                Recompute::Nothing => block.forward(&x, pass)?,
+                Recompute::FeedForward => block.forward_recomputed(&x, pass)?,
+                Recompute::Blocks => {
+                    let (block, pass) = (block.clone(), pass.uncached());
+                    checkpoint(move |x| block.forward(&x[0], &mut pass.uncached()), &[&x])?
+                }
+            };
             watch(Some(index), &x)?;
         }
         Ok(x)
@@ -297,8 +306,14 @@ impl Decoder {
     }
 
     /// Returns the layers' result for whole sequences, as [`forward_padded`](Self::forward_padded) takes them.
-    pub(super) fn last_hidden(&self, ids: &Tensor, padding: &[usize]) -> Result<Variable> {
-        let (mut pass, positions) = self.padded_pass(ids, padding)?;
+    pub(super) fn last_hidden(
+        &self,
+        ids: &Tensor,
+        padding: &[usize],
+        recompute: Recompute,
+    ) -> Result<Variable> {
+        let (pass, positions) = self.padded_pass(ids, padding)?;
+        let mut pass = Pass { recompute, ..pass };
         self.hidden(ids, &positions, &mut pass, &mut |_, _| Ok(()))
     }
 

@@ -20,7 +20,7 @@ use super::model::{Decoder, Positions};
 use super::step_state::{DecodeStep, Stage, StepResults};
 use crate::driver::{Graph, captures_on_this_thread};
 use crate::error::{Error, Result};
-use crate::nn::{is_grad_enabled, no_grad};
+use crate::nn::{Recompute, is_grad_enabled, no_grad};
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
@@ -37,6 +37,7 @@ impl DecodeStep {
             angles: angles.collect::<Result<_>>()?,
             mask: None,
             lengths: None,
+            recompute: Recompute::Nothing,
             cached: Some(CachedPass {
                 cache,
                 positions: NewPositions { past: &none, counts: &none },

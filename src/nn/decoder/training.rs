@@ -11,7 +11,9 @@ use super::parameters::specifications;
 use crate::error::{Error, Result};
 use crate::nn::module::check_entries;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
-use crate::nn::{Batch, CrossEntropyOptions, LoraOptions, Variable, cross_entropy, linear_cross_entropy};
+use crate::nn::{
+    Batch, CrossEntropyOptions, LoraOptions, Recompute, Variable, cross_entropy, linear_cross_entropy,
+};
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
@@ -23,7 +25,16 @@ impl Decoder {
     ///
     /// As [`forward_padded`](Self::forward_padded) and [`cross_entropy`].
     pub fn loss(&self, batch: &Batch) -> Result<Variable> {
-        let (x, options) = (self.last_hidden(&batch.inputs, &[])?, CrossEntropyOptions::default());
+        self.loss_with_recompute(batch, Recompute::Nothing)
+    }
+
+    /// Returns the [`loss`](Self::loss), with a backward that computes some activations again.
+    ///
+    /// # Errors
+    ///
+    /// As [`loss`](Self::loss).
+    pub fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable> {
+        let (x, options) = (self.last_hidden(&batch.inputs, &[], recompute)?, CrossEntropyOptions::default());
         if self.config().logit_cap.is_none() {
             let (x, head) = self.head_operands(&x)?;
             return linear_cross_entropy(&x, &head, &batch.targets, options);

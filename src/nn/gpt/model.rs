@@ -10,8 +10,8 @@ use crate::nn::module::prefixed;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{
     Activation, Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu,
-    GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, Silu,
-    TransformerBlock, Variable, WeightDistribution, cross_entropy, linear_cross_entropy,
+    GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Recompute, Relu,
+    Silu, TransformerBlock, Variable, WeightDistribution, cross_entropy, linear_cross_entropy,
 };
 use crate::tensor::{Device, Generator, Padding, Tensor};
 use crate::types::DType;
@@ -177,7 +177,16 @@ impl Gpt {
     ///
     /// As [`forward`](Module::forward) and [`cross_entropy`].
     pub fn loss(&self, batch: &Batch) -> Result<Variable> {
-        let x = self.hidden(&batch.inputs)?;
+        self.loss_with_recompute(batch, Recompute::Nothing)
+    }
+
+    /// Returns the [`loss`](Self::loss), with a backward that computes some activations again.
+    ///
+    /// # Errors
+    ///
+    /// As [`loss`](Self::loss).
+    pub fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable> {
+        let x = self.hidden(&batch.inputs, recompute)?;
         if self.config.vocab_size >= LARGE_VOCABULARY * self.config.width {
             let head = in_compute_dtype(self.head(), self.config.compute_dtype)?;
             return linear_cross_entropy(&x, &head.t()?, &batch.targets, CrossEntropyOptions::default());
@@ -241,12 +250,16 @@ impl Gpt {
     }
 
     /// Returns the normalised result of all blocks.
-    fn hidden(&self, ids: &Tensor) -> Result<Variable> {
+    fn hidden(&self, ids: &Tensor, recompute: Recompute) -> Result<Variable> {
         self.check_ids(ids, 0)?;
         let (mut x, mut added) = (self.embed(ids, 0)?, None);
         for (index, block) in self.blocks.iter().enumerate() {
             let _traced = crate::trace::span("layer", || (format!("h.{index}").into(), Vec::new()));
-            let [sum, next] = block.forward_parts(&x, added.as_ref())?;
+            if recompute == Recompute::Blocks {
+                x = block.forward_recomputed(&x)?;
+                continue;
+            }
+            let [sum, next] = block.forward_parts(&x, added.as_ref(), recompute)?;
             (x, added) = (sum, Some(next));
         }
         match &added {
@@ -301,7 +314,7 @@ fn block(config: &GptConfig, initializer: &Initializer, generator: &Generator) -
 
 impl Module for Gpt {
     fn forward(&self, input: &Variable) -> Result<Variable> {
-        self.logits(&self.hidden(&input.tensor())?)
+        self.logits(&self.hidden(&input.tensor(), Recompute::Nothing)?)
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {

@@ -45,7 +45,9 @@ impl MultiHeadAttentionOptions {
 /// assert_eq!(layer.forward(&x)?.shape()[..], [1, 5, 8]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
-#[derive(Debug)]
+///
+/// A clone has the same parameters and generator.
+#[derive(Debug, Clone)]
 pub struct MultiHeadAttention {
     c_attn: Linear,
     c_proj: Linear,

@@ -26,7 +26,9 @@ use crate::types::DType;
 /// assert_eq!(layer.forward(&x)?.tensor().to_vec::<f32>()?, [1.0; 100]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
-#[derive(Debug)]
+///
+/// A clone draws from the same generator.
+#[derive(Debug, Clone)]
 pub struct Dropout {
     probability: f64,
     generator: Generator,

@@ -1,5 +1,7 @@
 //! [`FeedForward`], two products with an activation between them.
 
+use std::sync::Arc;
+
 use super::linear::linear_chain;
 use crate::error::{Error, Result};
 use crate::nn::module::prefixed;
@@ -28,7 +30,7 @@ impl Default for FeedForwardOptions {
 /// ([`Initializer::with_residual_weights`]).
 pub struct FeedForward {
     c_fc: Linear,
-    activation: Box<dyn Module>,
+    activation: Arc<dyn Module>,
     c_proj: Linear,
     width: usize,
 }
@@ -44,10 +46,21 @@ impl FeedForward {
         let hidden = hidden.unwrap_or(4 * width);
         Ok(FeedForward {
             c_fc: Linear::with_bias(has_bias, width, hidden, initializer)?,
-            activation: Box::new(GeluTanh),
+            activation: Arc::new(GeluTanh),
             c_proj: Linear::with_bias(has_bias, hidden, width, &initializer.for_residual())?,
             width,
         })
+    }
+
+    /// Returns a layer of the same parameters and the same activation, which has no mode.
+    pub(super) fn shared(&self) -> FeedForward {
+        let FeedForward { c_fc, activation, c_proj, width } = self;
+        FeedForward {
+            c_fc: c_fc.clone(),
+            activation: activation.clone(),
+            c_proj: c_proj.clone(),
+            width: *width,
+        }
     }
 
     /// Returns `c_fc` and `c_proj`.
@@ -63,7 +76,7 @@ impl FeedForward {
     /// Sets the activation, which has no parameters.
     #[must_use]
     pub fn with_activation(self, activation: impl Module + 'static) -> FeedForward {
-        FeedForward { activation: Box::new(activation), ..self }
+        FeedForward { activation: Arc::new(activation), ..self }
     }
 }
 
@@ -87,6 +100,9 @@ impl Module for FeedForward {
     }
 
     fn set_training(&mut self, is_training: bool) {
-        self.activation.set_training(is_training);
+        // The activation of a shared layer has no mode.
+        if let Some(activation) = Arc::get_mut(&mut self.activation) {
+            activation.set_training(is_training);
+        }
     }
 }

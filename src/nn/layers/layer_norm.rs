@@ -5,8 +5,9 @@ use crate::nn::checks::check_number;
 use crate::nn::{Initializer, Module, Variable};
 use crate::types::Shape;
 
-/// Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last axes, with the population's variance.
-#[derive(Debug)]
+/// Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last axes, with the population's variance. A clone has the
+/// same parameters.
+#[derive(Debug, Clone)]
 pub struct LayerNorm {
     weight: Variable,
     bias: Variable,

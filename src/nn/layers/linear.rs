@@ -18,7 +18,9 @@ const NAME: &str = "Linear";
 /// assert_eq!(layer.forward(&x)?.shape()[..], [4, 5, 2]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
-#[derive(Debug)]
+///
+/// A clone has the same parameters.
+#[derive(Debug, Clone)]
 pub struct Linear {
     weight: Variable,
     bias: Option<Variable>,

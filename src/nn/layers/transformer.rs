@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::nn::module::prefixed;
-use crate::nn::{Dropout, FeedForward, Initializer, LayerNorm, Module, MultiHeadAttention, Variable};
+use crate::nn::{
+    Dropout, FeedForward, Initializer, LayerNorm, Module, MultiHeadAttention, Recompute, Variable, checkpoint,
+};
 use crate::tensor::Generator;
 
 const NAME: &str = "TransformerBlock";
@@ -102,19 +104,54 @@ impl TransformerBlock {
     ///
     /// As [`forward`](Module::forward).
     pub fn after_attention(&self, input: &Variable, attention: &Variable) -> Result<Variable> {
-        let [x, added] = self.after_attention_parts(input, attention)?;
+        let [x, added] = self.after_attention_parts(input, attention, Recompute::Nothing)?;
         x + added
     }
 
     /// Returns the two summands of [`after_attention`](Self::after_attention).
-    fn after_attention_parts(&self, input: &Variable, attention: &Variable) -> Result<[Variable; 2]> {
-        let [x, normalized] = self.ln_2.forward_sum(input, &self.dropped(attention)?)?;
-        let added = self.dropped(&self.mlp.forward(&normalized)?)?;
+    fn after_attention_parts(
+        &self,
+        input: &Variable,
+        attention: &Variable,
+        recompute: Recompute,
+    ) -> Result<[Variable; 2]> {
+        let attention = self.dropped(attention)?;
+        if recompute == Recompute::FeedForward {
+            let x = (input + attention)?;
+            let block = self.shared();
+            let added = checkpoint(move |x| block.feed_forward(&block.ln_2.forward(&x[0])?), &[&x])?;
+            return Ok([x, added]);
+        }
+        let [x, normalized] = self.ln_2.forward_sum(input, &attention)?;
+        let added = self.feed_forward(&normalized)?;
         Ok([x, added])
     }
 
+    fn feed_forward(&self, normalized: &Variable) -> Result<Variable> {
+        self.dropped(&self.mlp.forward(normalized)?)
+    }
+
+    /// Returns a block of the same parameters, in the mode that this one has now.
+    fn shared(&self) -> TransformerBlock {
+        let TransformerBlock { ln_1, attn, ln_2, mlp, dropout } = self;
+        TransformerBlock {
+            ln_1: ln_1.clone(),
+            attn: attn.clone(),
+            ln_2: ln_2.clone(),
+            mlp: mlp.shared(),
+            dropout: dropout.clone(),
+        }
+    }
+
+    /// Returns the result for an input, with a backward that computes it again. The bits are those of
+    /// [`forward_parts`](Self::forward_parts): a norm of a sum has the bits of the sum and its norm.
+    pub(in crate::nn) fn forward_recomputed(&self, input: &Variable) -> Result<Variable> {
+        let block = self.shared();
+        checkpoint(move |inputs| block.forward(&inputs[0]), &[input])
+    }
+
     /// Returns the two summands of the result for an input, which may be given as two summands itself. Each sum is part of the pass of
-    /// the norm behind it.
+    /// the norm behind it. A backward computes the feed-forward again with [`Recompute::FeedForward`].
     ///
     /// # Errors
     ///
@@ -123,13 +160,14 @@ impl TransformerBlock {
         &self,
         input: &Variable,
         added: Option<&Variable>,
+        recompute: Recompute,
     ) -> Result<[Variable; 2]> {
         self.attn.check_input(NAME, input)?;
         let [x, normalized] = match added {
             Some(added) => self.ln_1.forward_sum(input, added)?,
             None => [input.clone(), self.ln_1.forward(input)?],
         };
-        self.after_attention_parts(&x, &self.attn.forward(&normalized)?)
+        self.after_attention_parts(&x, &self.attn.forward(&normalized)?, recompute)
     }
 
     fn dropped(&self, x: &Variable) -> Result<Variable> {
@@ -139,7 +177,7 @@ impl TransformerBlock {
 
 impl Module for TransformerBlock {
     fn forward(&self, input: &Variable) -> Result<Variable> {
-        let [x, added] = self.forward_parts(input, None)?;
+        let [x, added] = self.forward_parts(input, None, Recompute::Nothing)?;
         x + added
     }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::error::Result;
-use crate::nn::{Batch, Decoder, Gpt, Module, Variable};
+use crate::error::{Error, Result};
+use crate::nn::{Batch, Decoder, Gpt, Module, Recompute, Variable};
 use crate::tensor::Generator;
 
 /// A model that predicts the next id of a sequence. Its [`parameters`](Module::parameters) are those that a training changes, and its
@@ -29,6 +29,22 @@ pub trait LanguageModel: Module {
     fn generator(&self) -> Option<Generator> {
         None
     }
+
+    /// Returns the [`loss`](Self::loss), with a backward that computes some activations again.
+    ///
+    /// # Errors
+    ///
+    /// As [`loss`](Self::loss); [`Error::InvalidArgument`] for a choice that the model does not have: by default all but
+    /// [`Recompute::Nothing`].
+    fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable> {
+        match recompute {
+            Recompute::Nothing => self.loss(batch),
+            other => {
+                let wanted = "nothing, or a model with LanguageModel::loss_with_recompute";
+                Err(Error::invalid("LanguageModel", format!("recompute = {other}"), wanted))
+            }
+        }
+    }
 }
 
 impl LanguageModel for Gpt {
@@ -51,6 +67,10 @@ impl LanguageModel for Gpt {
     fn generator(&self) -> Option<Generator> {
         Gpt::generator(self).cloned()
     }
+
+    fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable> {
+        Gpt::loss_with_recompute(self, batch, recompute)
+    }
 }
 
 impl LanguageModel for Decoder {
@@ -68,5 +88,9 @@ impl LanguageModel for Decoder {
 
     fn to_json(&self) -> Value {
         Decoder::to_json(self)
+    }
+
+    fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable> {
+        Decoder::loss_with_recompute(self, batch, recompute)
     }
 }

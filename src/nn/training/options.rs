@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loss_scale::LossScale;
 use crate::error::{Error, Result};
-use crate::nn::{LearningRateSchedule, ScheduleShape};
+use crate::nn::{LearningRateSchedule, Recompute, ScheduleShape};
 
 const OPERATION: &str = "TrainerOptions";
 
@@ -37,6 +37,9 @@ pub struct TrainerOptions {
     /// The factor of the loss, for a model that computes in f16: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_scale: Option<LossScale>,
+    /// The activations that a backward computes again, which no bit depends on: nothing.
+    #[serde(default)]
+    pub recompute: Recompute,
     /// Batches of the validation text in an evaluation: 8.
     pub evaluation_batches: usize,
     /// True if a step takes windows side by side, each once an epoch, as [`Batches::shuffled`](crate::nn::Batches::shuffled);
@@ -62,6 +65,7 @@ impl Default for TrainerOptions {
             betas: (0.9, 0.99),
             max_norm: Some(1.0),
             loss_scale: None,
+            recompute: Recompute::Nothing,
             evaluation_batches: 8,
             is_shuffled: false,
             seed: 1,

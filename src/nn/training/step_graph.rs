@@ -113,6 +113,13 @@ impl StepGraph {
         self.stage = Stage::Uncaptured(reason.to_owned());
     }
 
+    /// Drops the graph. The next step but one is captured again, if steps are.
+    pub(super) fn forget(&mut self) {
+        if !matches!(self.stage, Stage::Uncaptured(_)) {
+            self.stage = Stage::First;
+        }
+    }
+
     /// Returns whether a graph is captured.
     pub(super) fn is_captured(&self) -> bool {
         matches!(self.stage, Stage::Captured(..))

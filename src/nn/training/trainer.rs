@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::nn::gpt::DROPOUT;
 use crate::nn::parameters::check_one_device;
 use crate::nn::{
-    AdamW, Batch, Batches, Gpt, GptConfig, Optimizer, Parameters, Split, TokenizedText, Tokenizer, Variable,
-    clip_grad_norm, no_grad,
+    AdamW, Batch, Batches, Gpt, GptConfig, Optimizer, Parameters, Recompute, Split, TokenizedText, Tokenizer,
+    Variable, clip_grad_norm, no_grad,
 };
 use crate::tensor::{Device, Generator, GeneratorState, Tensor, fuse};
 
@@ -80,6 +80,7 @@ struct ModelWork<'a> {
     optimizer: &'a mut AdamW,
     scaler: Option<&'a mut LossScaler>,
     max_norm: Option<f64>,
+    recompute: Recompute,
     batches: usize,
 }
 
@@ -90,7 +91,7 @@ impl StepWork for ModelWork<'_> {
         let mut results = Vec::with_capacity(self.batches + 3);
         for pair in inputs.chunks_exact(2) {
             let batch = Batch { inputs: pair[0].clone(), targets: pair[1].clone() };
-            let loss = self.model.loss(&batch)?;
+            let loss = self.model.loss_with_recompute(&batch, self.recompute)?;
             results.push(loss.tensor());
             let loss = if self.batches > 1 { (&loss * share)? } else { loss };
             match &self.scaler {
@@ -332,6 +333,12 @@ impl<M: LanguageModel> Trainer<M> {
         self.graph.is_captured()
     }
 
+    /// Sets the activations that the backward of later steps computes again. Their bits stay the same.
+    pub fn set_recompute(&mut self, recompute: Recompute) {
+        self.options.recompute = recompute;
+        self.graph.forget();
+    }
+
     /// Sets or removes the loss scale, before the first step and before [`resume`](Self::resume).
     ///
     /// # Errors
@@ -382,7 +389,7 @@ impl<M: LanguageModel> Trainer<M> {
     ) -> Result<StepReport> {
         self.model.train();
         let learning_rate = self.options.schedule().learning_rate(self.step);
-        let TrainerOptions { accumulation: batches, max_norm, .. } = self.options;
+        let TrainerOptions { accumulation: batches, max_norm, recompute, .. } = self.options;
         let mut inputs = Vec::with_capacity(2 * batches);
         for _ in 0..batches {
             let batch = self.training.next_batch(&self.device)?;
@@ -391,7 +398,8 @@ impl<M: LanguageModel> Trainer<M> {
         self.optimizer.set_learning_rate(learning_rate);
         let Trainer { model, parameters, optimizer, scaler, graph, .. } = self;
         let scaler = scaler.as_mut();
-        let mut work = ModelWork { model: &*model, parameters, optimizer, scaler, max_norm, batches };
+        let mut work =
+            ModelWork { model: &*model, parameters, optimizer, scaler, max_norm, recompute, batches };
         let results = run(graph, &inputs, &mut work)?;
         let (mut loss, share) = (0.0, 1.0 / batches as f64);
         for one in results.iter().take(batches) {

@@ -96,7 +96,8 @@ pub const TOPICS: &[Topic] = &[
                 "allocator of host memory",
                 [
                     Has(
-                        "tensor::set_host_allocator tensor::host_memory_statistics | tensor::HostMemoryStatistics",
+                        "tensor::set_host_allocator tensor::host_memory_statistics | tensor::HostMemoryStatistics \
+                         tensor::reset_peak_host_memory",
                     ),
                     HasSome("sv_set_host_allocator", "The statistics of host memory are for Rust alone."),
                     HasSome("set_host_allocator", "The statistics of host memory are for Rust alone."),

@@ -51,6 +51,22 @@ pub const TOPICS: &[Topic] = &[
                 ],
             ),
             (
+                "activations that a backward computes again",
+                [
+                    Has("nn::Recompute"),
+                    HasSome(
+                        "sv_gpt_trainer_set_recompute",
+                        "A trainer of C has the choice; its variables have no checkpoints.",
+                    ),
+                    HasSome(
+                        "nn::GptTrainer::set_recompute",
+                        "A trainer of C++ has the choice; its variables have no checkpoints.",
+                    ),
+                    Has("nn.Trainer"),
+                    Has("train --recompute"),
+                ],
+            ),
+            (
                 "a trainer of language models",
                 [
                     Has("nn::Trainer nn::TrainerOptions nn::LanguageModel"),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use selvedge::Error;
-use selvedge::nn::ScheduleShape;
+use selvedge::nn::{Recompute, ScheduleShape};
 
 use super::{DeviceChoice, EXIT_CODES, WeightDType};
 
@@ -77,12 +77,33 @@ impl From<ScheduleChoice> for ScheduleShape {
     }
 }
 
+/// The activations that a backward computes again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecomputeChoice {
+    /// None: the most memory, the least time
+    Nothing,
+    /// The feed-forward of each block and its norm
+    FeedForward,
+    /// Whole blocks: the least memory, for about one more forward
+    Blocks,
+}
+
+impl From<RecomputeChoice> for Recompute {
+    fn from(choice: RecomputeChoice) -> Recompute {
+        match choice {
+            RecomputeChoice::Nothing => Recompute::Nothing,
+            RecomputeChoice::FeedForward => Recompute::FeedForward,
+            RecomputeChoice::Blocks => Recompute::Blocks,
+        }
+    }
+}
+
 const TRAIN_HELP: &str = "\
 Without --text and --data the model is trained on the book in data/alice. A run saves checkpoints in its folder, and Ctrl-C, SIGTERM and
 SIGUSR1 leave one behind (exit codes 130, 143, 143).
 
-Checkpoints store every option, and --resume takes them from there. --steps, --every, --sample, --plot and --device may change;
-a change of any other option needs --force, and --model, --tokenizer and --run cannot change.
+Checkpoints store every option, and --resume takes them from there. --steps, --every, --sample, --plot, --recompute and
+--device may change; a change of any other option needs --force, and --model, --tokenizer and --run cannot change.
 
 Examples:
   selvedge train
@@ -92,6 +113,7 @@ Examples:
   selvedge train --model Qwen3-0.6B --text book.txt --lora 8 --lora-layers q_proj,v_proj
   selvedge train --run book --resume --steps 4000
   selvedge train --profile trace.json.gz --steps 10..12
+  selvedge train --model 124M --dtype bf16 --memory
   selvedge generate --run book";
 
 /// The options of a run. One that is not given has its default in a new run, and its stored value in a resumed one.
@@ -165,6 +187,9 @@ pub struct TrainOptions {
     /// The probability of dropout [default: 0, or that of the model's file]
     #[arg(long, value_name = "P")]
     pub dropout: Option<f64>,
+    /// The activations that a backward computes again, which saves memory and changes no bit [default: nothing]
+    #[arg(long, value_enum)]
+    pub recompute: Option<RecomputeChoice>,
     /// The seed of weights, batches and dropout [default: 1]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
@@ -189,6 +214,9 @@ pub struct TrainOptions {
     /// Trace some steps, and print the time and the bound of each kernel of a step
     #[arg(long, value_name = "TRACE.json.gz")]
     pub profile: Option<PathBuf>,
+    /// Print the memory of a step and the largest batch that fits, by measured steps, in place of training
+    #[arg(long, conflicts_with = "profile")]
+    pub memory: bool,
     /// Ids of a sample: before the training, after it, and at the first three evaluations; 0 writes none [default: 200]
     #[arg(long, value_name = "N")]
     pub sample: Option<u64>,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge::nn::{
     Batch, Decoder, DecoderConfig, DecoderGeneration, DecoderOptions, Generation, GenerationOptions, Gpt,
-    GptConfig, Initializer, LanguageModel, LoraOptions, Module, Sampler, SamplerOptions, Variable,
+    GptConfig, Initializer, LanguageModel, LoraOptions, Module, Recompute, Sampler, SamplerOptions, Variable,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Error, Tensor};
@@ -300,5 +300,9 @@ impl LanguageModel for RunModel {
 
     fn generator(&self) -> Option<Generator> {
         self.inner().generator()
+    }
+
+    fn loss_with_recompute(&self, batch: &Batch, recompute: Recompute) -> Result<Variable, Error> {
+        self.inner().loss_with_recompute(batch, recompute)
     }
 }

@@ -1,8 +1,8 @@
 //! `selvedge train` and `selvedge eval`: a language model trained and evaluated on a text.
 //!
 //! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `resume` its beginning, `settings`
-//! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `profile` the kernels of a step, `memory` the batch that fits when
-//! memory is short, `evaluate` the other command, and `language_model` the model, and `source` the text and the checkpoint
+//! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `profile` the kernels of a step, `memory` the memory of a step and the
+//! batch that fits, `evaluate` the other command, and `language_model` the model, and `source` the text and the checkpoint
 //! that both need.
 
 use std::process::ExitCode;

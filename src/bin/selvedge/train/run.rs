@@ -4,10 +4,11 @@ use std::io::Write;
 use std::time::Instant;
 
 use selvedge::Error;
-use selvedge::nn::{Checkpoints, Module, SamplerOptions, Split, Tokenizer, Trainer, TrainerOptions};
+use selvedge::nn::{Checkpoints, Module, SamplerOptions, Split, Tokenizer, Trainer};
 
 use super::language_model::RunModel;
 use super::losses::LossFile;
+use super::memory::Meter;
 use super::profile::Profiler;
 use super::report::{Evaluation, Finished, Start, report, sample_after_step};
 use super::resume::{self, Prepared, Resumed};
@@ -67,19 +68,15 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     // A resumed run takes its weights from the checkpoint, but for those under adapters.
     let has_base = resumed.is_none() || config.lora().is_some();
     let base = stored.model.as_deref().filter(|_| has_base);
-    let new = |numbers: TrainerOptions| {
-        let model = config.new_model(base, numbers.seed, &device)?;
-        Trainer::with_model(model, text.clone(), tokenizer, numbers)
-    };
-    // A new run with another batch, for the advice of an error.
-    let steps_of_batch = |batch| {
-        let smaller = TrainerOptions { batch: batch as usize, ..*numbers };
-        let mut trainer = new(smaller)?;
-        (0..memory::STEPS).try_for_each(|_| trainer.step().map(drop))
-    };
-    let sizes = (numbers.batch as u64, numbers.accumulation as u64);
-    let explained = |error| memory::explained(error, sizes, steps_of_batch);
-    let mut trainer = new(*numbers).map_err(explained)?;
+    let new_model = || config.new_model(base, numbers.seed, &device);
+    let new_trainer = |model, numbers| Trainer::with_model(model, text.clone(), tokenizer, numbers);
+    let meter = Meter { device, numbers: *numbers, new_model: &new_model, new_trainer: &new_trainer };
+    if options.memory {
+        return Ok(Outcome { report: memory::report(&meter)?, signal: None });
+    }
+    let explained = |error| memory::explained(error, &meter);
+    let new = || new_trainer(new_model()?, *numbers);
+    let mut trainer = new().map_err(explained)?;
     let (mut checkpoints, folder, set_aside) = match resumed {
         Some(resumed) => resumed.load(&mut trainer, &settings, options.force, &device)?,
         None => {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    CheckpointInfo, Decoder, GptConfig, LoraOptions, LossScale, ScheduleShape, SubwordTokenizer,
+    CheckpointInfo, Decoder, GptConfig, LoraOptions, LossScale, Recompute, ScheduleShape, SubwordTokenizer,
     TokenizedText, Tokenizer, TrainerOptions,
 };
 use selvedge::{DType, Error};
@@ -248,6 +248,7 @@ impl Settings {
         changes.set(course, "--max-norm", &mut norm, given);
         numbers.max_norm = (norm > 0.0).then_some(norm);
         changes.set(course, "--seed", &mut numbers.seed, options.seed);
+        changes.set(none, "--recompute", &mut numbers.recompute, options.recompute.map(Recompute::from));
         changes.set(none, "--steps", &mut numbers.steps, options.run_steps());
         changes.set(none, "--every", &mut stored.every, options.every);
         changes.set(none, "--sample", &mut stored.sample, options.sample);
