@@ -10,6 +10,7 @@
 // shared memory (src/gemm/wgmma/persistent.rs). k >= 1. Tensor maps have a 128-byte swizzle and three dimensions, contiguous one
 // first, batch last, with these boxes:
 //   A: n 64 of k, 128 rows; t 64 rows, 64 of k.  B: n 64 columns, 32 of k; t 64 of k, columns / 2.  C, aux: 128 bytes, 64 rows.
+// With a derivative the map of aux is that of the pre-activation, which is read.
 // All sizes work: TMA fills out-of-bounds elements with zeros. It clips stores too, but not inside a chunk of 16 bytes (seen on an H200).
 // So if rows of C or aux are not multiples of 16 bytes, threads store them (`store_bytes` < 16), and these two maps are not used.
 //
@@ -20,7 +21,8 @@
 // the next one; an f32 tile is stored at once. Stream-K divides the last wave (hopper_pipeline.cuh). With programmatic dependent
 // launch a kernel sets up its barriers while the kernel before it ends. All threads wait for that end before they access global memory.
 //
-// Shared memory (SharedStorage): `full` and `empty` mbarriers of the stages, work descriptors, stages, two staging buffers a consumer.
+// Shared memory (SharedStorage): `full` and `empty` mbarriers of the stages, work descriptors, `loaded` mbarriers of pre-activations,
+// stages, two staging buffers a consumer.
 //
 // Invariants:
 // - An accumulator adds its k in ascending order, 16 at a time, for all tile widths. Stream-K adds the slices of a tile in ascending order
@@ -56,16 +58,20 @@ struct SharedStorage {
         barriers_bytes = 1024,
     };
     // A stage is A's `a_bytes`, then B's `b_bytes`: `a` and `b` are those of stage 0, and stages are `stage_bytes` apart.
-    u32 full, empty, descriptors, a, b, c;
+    u32 full, empty, descriptors, loaded, a, b, c;
 
     __device__ explicit SharedStorage(u32 start) {
         full = (start + 1023) & ~1023u;
         empty = full + 8 * stages;
         descriptors = empty + 8 * stages;
+        loaded = descriptors + (stages + 1) * WorkDescriptor::bytes;
         a = full + barriers_bytes;
         b = a + a_bytes;
         c = a + stages * stage_bytes;
     }
+
+    // Returns the first of a consumer's barriers for the parts of a pre-activation.
+    __device__ u32 loaded_of(u32 consumer) const { return loaded + consumer * (Columns / 64) * 8; }
 
     // Returns the slot of the next work tile; the slots are a ring.
     __device__ u32 next_descriptor(u32 slot) const {
@@ -206,10 +212,11 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         release(state.previous());
         state.advance();
     };
-    OutputStaging<Mode> staging{parameters, c, aux, thread, storage.c + consumer * 2 * staging_bytes, 0};
+    OutputStaging<Mode> staging{parameters, c, aux, thread, storage.c + consumer * 2 * staging_bytes, 0, storage.loaded_of(consumer)};
     RoundedTile<Columns, Mode> last_tile;
     WorkDescriptor descriptor;
     u32 slot = storage.descriptors;
+    u32 aux_phase = 0;
     for (bool more = true; more;
          more = descriptor.flags & WorkDescriptor::has_next, slot = storage.next_descriptor(slot)) {
         multiply(false);
@@ -232,6 +239,18 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
                 }
             }
         }
+        const bool multiplies_derivative = DeferStore && Mode == by_tma && is_derivative(parameters.epilogue);
+        if (multiplies_derivative) {
+            // The pre-activation of a tile that is stored here arrives during the products of its last steps.
+#pragma unroll 1
+            for (; remaining > steps_to_load_aux; remaining--) {
+                multiply(true);
+                advance();
+            }
+            descriptor.get(slot);
+            const OutputTile output = {(i32)descriptor.matrix, (i32)(descriptor.row + consumer * 64), (i32)descriptor.column};
+            if (!(descriptor.flags & WorkDescriptor::is_partial)) staging.template load_first_aux<Columns / 64>(output);
+        }
 #pragma unroll 1
         for (; remaining > 0; remaining--) {
             multiply(true);
@@ -239,11 +258,9 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         }
         // Read again, so that the descriptor occupies no registers during the loop.
         descriptor.get(slot);
-        // Fetch the bias, or the pre-activation of a derivative, while the tensor cores compute the last products.
+        // Fetch the bias while the tensor cores compute the last products.
         u32 half_bias = 0;
-        if (Mode == by_tma && (descriptor.flags & WorkDescriptor::fast_epilogue) && aux_in(parameters.epilogue)) {
-            prefetch_pre_activation<Columns>(parameters, descriptor, consumer);
-        } else if ((descriptor.flags & (WorkDescriptor::column_epilogue | WorkDescriptor::fast_epilogue)) && parameters.epilogue.bias) {
+        if ((descriptor.flags & (WorkDescriptor::column_epilogue | WorkDescriptor::fast_epilogue)) && parameters.epilogue.bias) {
             if (Mode == by_tma && (descriptor.flags & WorkDescriptor::fast_epilogue) && !parameters.epilogue.aux) {
                 half_bias = stage_half_bias<Columns>(parameters, staging, descriptor.column);
             } else {
@@ -284,8 +301,9 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         if constexpr (!DeferStore) {
             store_f32<Columns>(d, output, staging);
         } else if (Mode == by_tma && (descriptor.flags & WorkDescriptor::fast_epilogue)) {
-            if (aux_in(parameters.epilogue)) {
-                last_tile.round_and_hold_derivative(d, output, parameters);
+            if (multiplies_derivative) {
+                last_tile.round_and_hold_derivative(d, output, staging, aux_phase);
+                aux_phase ^= 1;
             } else if (parameters.epilogue.aux) {
                 last_tile.round_and_hold_gelu_storing_aux(d, output, staging);
             } else {
@@ -317,6 +335,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
             barrier_initialise(storage.full + 8 * stage, 1);
             barrier_initialise(storage.empty + 8 * stage, consumers * cluster_size);
         }
+        // `loaded`: the arrival of the thread that loads a part, and the bytes of the part.
+        for (u32 part = 0; part < consumers * (Columns / 64); part++) barrier_initialise(storage.loaded + 8 * part, 1);
         barriers_initialised();
         prefetch_map(a);
         prefetch_map(b);

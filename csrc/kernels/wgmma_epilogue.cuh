@@ -6,6 +6,7 @@
 #pragma once
 #include "epilogue.cuh"
 #include "hopper.cuh"
+#include "mma.cuh"
 #include "vectors.cuh"
 #include "wgmma_problem.cuh"
 
@@ -34,6 +35,7 @@ struct OutputStaging {
     u32 thread;   // The thread's index in the warpgroup.
     u32 buffers;  // The address of the first buffer; the second one follows.
     u32 next;     // The offset of the buffer that was acquired last: 0 or `staging_bytes`.
+    u32 loaded;   // The address of the first barrier of `load_aux`; those of the other parts follow.
 
     // Stores a buffer by threads, from column `at` of C on. Adjacent threads store adjacent words of a row. A thread loads `Batch` words
     // from shared memory before it stores them.
@@ -106,17 +108,46 @@ struct OutputStaging {
     // packed into a register.
     template <typename Two>
     __device__ void put(u32 buffer, Two two) const {
-        // `forget` makes the compiler compute the address again in each call, because no register is free to hold it.
-        i32 own = thread;
-        forget(own);
-        const u32 lane = own % 32, row = own / 32 * 16 + lane % 16;
-        const u32 place = buffer + row * 128 + ((lane / 16) ^ (row % 8)) * 16;
+        const u32 place = row_of_blocks(buffer);
 #pragma unroll
         for (int run = 0; run < 4; run++) {
             // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then those of the next 8 columns.
             const u32 block[4] = {two(4 * run), two(4 * run + 1), two(4 * run + 2), two(4 * run + 3)};
             blocks_to_shared(place ^ (32 * run), block);
         }
+    }
+
+    // Reads what `put` writes: two[i] gets what it takes from two(i).
+    __device__ void get(u32 buffer, u32 (&two)[16]) const {
+        const u32 place = row_of_blocks(buffer);
+#pragma unroll
+        for (int run = 0; run < 4; run++) blocks_from_shared<false>(two + 4 * run, place ^ (32 * run));
+    }
+
+    // Loads 64 columns of aux, a part of the tile, into the buffer of the part, of which there are two. One thread calls it.
+    __device__ void load_aux(int part, const OutputTile& of) const {
+        const u32 barrier = loaded + 8 * part;
+        barrier_expect(barrier, staging_bytes);
+        copy_box(buffers + part % 2 * staging_bytes, aux.map, barrier, of.column + 64 * part, of.row, of.matrix);
+    }
+
+    // Loads the first parts of aux, once TMA has read both buffers. The warpgroup has written them for the last time.
+    template <int Parts>
+    __device__ void load_first_aux(const OutputTile& of) const {
+        if (thread != 0) return;
+        stores_read<0>();
+        load_aux(0, of);
+        if (Parts > 1) load_aux(1, of);
+    }
+
+   private:
+    // The address of the thread's row of 8 x 8 blocks, of columns 0 to 15.
+    __device__ u32 row_of_blocks(u32 buffer) const {
+        // `forget` makes the compiler compute the address again in each call, because no register is free to hold it.
+        i32 own = thread;
+        forget(own);
+        const u32 lane = own % 32, row = own / 32 * 16 + lane % 16;
+        return buffer + row * 128 + ((lane / 16) ^ (row % 8)) * 16;
     }
 };
 
@@ -145,9 +176,12 @@ __device__ inline f32 times_relu_derivative(f32 sum, f32 x) { return x <= 0 ? 0.
 // Returns true if the epilogue multiplies by the derivative of an activation.
 __device__ inline bool is_derivative(const Epilogue& epilogue) { return epilogue.activation >= first_derivative_code; }
 
-// Returns the pre-activation at which an activation's derivative is evaluated. A launch has a residual or a derivative, never both, so
-// `Epilogue::residual` points to it.
-__device__ inline const ELEMENT* aux_in(const Epilogue& epilogue) { return (const ELEMENT*)epilogue.residual; }
+// Returns one of the two elements of a register, widened.
+__device__ inline f32 half_of(u32 two, int high) {
+    ELEMENT element;
+    element.bits = (u16)(high ? two >> 16 : two);
+    return widened(element);
+}
 
 // A tile that is finished, rounded to 16 bits and not stored yet. Each of the first k steps of the next tile stores 64 columns of it, a
 // part. The functions `round_and_hold...` apply the rest of the epilogue to the accumulators d and round them.
@@ -214,32 +248,27 @@ struct RoundedTile {
         output = from;
     }
 
-    // Rounds d times the derivative of the activation at the pre-activation. All columns are inside C. Rows outside of C read the last row
-    // of the pre-activation, and are not stored. 64 columns are loaded at a time, because no more registers are free.
-    __device__ void round_and_hold_derivative(f32 (&d)[Columns / 2], const OutputTile& from, const GemmParameters& parameters) {
-        const i32 lane = threadIdx.x % 32, row = from.row + threadIdx.x % 128 / 32 * 16 + lane / 4;
-        const ELEMENT* const first = aux_in(parameters.epilogue) + from.matrix * parameters.c_matrix +
-                                     from.column + lane % 4 * 2;
-        const ELEMENT* const upper = first + (i64)min(row, parameters.m - 1) * parameters.c_row;
-        const ELEMENT* const lower = first + (i64)min(row + 8, parameters.m - 1) * parameters.c_row;
-        const bool is_relu = parameters.epilogue.activation == relu_derivative_code;
-        const Sigmoid sigmoid = sigmoid_of(parameters.epilogue.activation);
+    // Rounds d times the derivative of the activation at the pre-activation, which `load_first_aux` has begun to load. `parity` is that
+    // of the barriers' phases.
+    __device__ void round_and_hold_derivative(f32 (&d)[Columns / 2], const OutputTile& from, const OutputStaging<Mode>& staging,
+                                              u32 parity) {
+        const i32 activation = staging.parameters.epilogue.activation;
+        const Sigmoid sigmoid = sigmoid_of(activation);
 #pragma unroll
         for (int part = 0; part < parts; part++) {
-            Pack<ELEMENT, 2> x[16];
-#pragma unroll
-            for (int j = 0; j < 8; j++) {
-                load_pack(x[2 * j], upper + 64 * part + 8 * j);
-                load_pack(x[2 * j + 1], lower + 64 * part + 8 * j);
+            u32 x[16];
+            barrier_wait(staging.loaded + 8 * part, parity);
+            staging.get(staging.buffers + part % 2 * staging_bytes, x);
+            if (part + 2 < parts) {
+                named_barrier(warpgroup_barrier(), 128);
+                if (staging.thread == 0) staging.load_aux(part + 2, from);
             }
-            if (is_relu) {
+            if (activation == relu_derivative_code) {
 #pragma unroll
-                for (int i = 0; i < 32; i++) {
-                    d[32 * part + i] = times_relu_derivative(d[32 * part + i], widened(x[i / 2].item[i % 2]));
-                }
+                for (int i = 0; i < 32; i++) d[32 * part + i] = times_relu_derivative(d[32 * part + i], half_of(x[i / 2], i % 2));
             } else {
 #pragma unroll
-                for (int i = 0; i < 32; i++) d[32 * part + i] *= sigmoid.derivative(widened(x[i / 2].item[i % 2]));
+                for (int i = 0; i < 32; i++) d[32 * part + i] *= sigmoid.derivative(half_of(x[i / 2], i % 2));
             }
 #pragma unroll
             for (int j = 8 * part; j < 8 * part + 8; j++) round(d, j);
@@ -268,20 +297,6 @@ template <int Columns>
 __device__ inline void prefetch_bias(const GemmParameters& parameters, i32 column) {
     const i32 of = column + (i32)(threadIdx.x % 32) * 64;
     if (of < min(column + Columns, parameters.n)) prefetch((const ELEMENT*)parameters.epilogue.bias + of);
-}
-
-// Prefetches the pre-activation of a consumer's share of a tile into the L1 cache. Each thread fetches a line of 128 bytes in each step
-// of the loop. The tile's columns are all inside C.
-template <int Columns>
-__device__ inline void prefetch_pre_activation(const GemmParameters& parameters, const WorkDescriptor& descriptor, u32 consumer) {
-    const i32 row = min((i32)(descriptor.row + consumer * 64 + threadIdx.x % 64), parameters.m - 1);
-    const ELEMENT* const first = aux_in(parameters.epilogue) + (i32)descriptor.matrix * parameters.c_matrix +
-                                 (i64)row * parameters.c_row + descriptor.column;
-#pragma unroll
-    for (i32 at = 0; at < Columns; at += 128) {
-        const i32 of = at + threadIdx.x % 128 / 64 * 64;
-        if (of < Columns) prefetch(first + of);
-    }
 }
 
 // Stores bias / 2 of a tile's columns in shared memory, as f32, and returns its address, so that `round_and_hold_gelu` need not widen and

@@ -14,6 +14,7 @@ enum : int {
     consumers = 2,  // Consumer warpgroups.
     threads = 128 * (1 + consumers),
     staging_bytes = 64 * 128,  // Of a staging buffer: 64 rows of 128 bytes of C.
+    steps_to_load_aux = 3,     // Before the last ones of a tile, a pre-activation is requested: they take longer than a load.
 };
 
 // Exactly `gemm::wgmma::persistent::GemmParameters` of the Rust side.
