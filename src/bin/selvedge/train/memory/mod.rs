@@ -22,8 +22,11 @@ pub use plan::report;
 
 /// The steps after the first one. A device captures the first of them as a graph and launches the graph in the second.
 const STEPS: usize = 2;
-/// The largest batch to measure.
-const MAX_MEASURED: u64 = 64;
+/// The largest batch to measure, on the CPU and on a CUDA device.
+const MAX_MEASURED: [u64; 2] = [64, 4096];
+/// The largest batch that fits is at most so many times a measured one on a CUDA device, where steps are quick. The loss of a
+/// language model takes its logits in chunks, so the memory of few sequences grows faster than that of many.
+const MAX_EXTENSION: u64 = 4;
 /// The largest batch that `--batch` takes.
 const MAX_BATCH: u64 = 1 << 20;
 
@@ -70,8 +73,11 @@ impl Choice {
         before > 0 && last.abs_diff(before) <= last / 16
     }
 
-    /// Returns the memory of a batch.
+    /// Returns the memory of a batch: as measured, or on the line.
     fn peak(&self, batch: u64) -> Option<u64> {
+        if let Some((_, measured)) = self.batches.iter().find(|(measured, _)| *measured == batch) {
+            return Some(measured.peak);
+        }
         let (fixed, sequence) = self.line()?;
         let least = self.batches.first().map_or(0, |(_, measured)| measured.peak);
         Some(fixed.saturating_add(sequence.saturating_mul(batch)).max(least))
@@ -128,17 +134,30 @@ impl Meter<'_> {
         }
     }
 
-    /// Measures batches of 1, 2, 4 and so on, until the memory is linear or short.
+    /// Returns whether no larger batch need be measured.
+    fn is_enough(&self, choice: &Choice, available: u64) -> bool {
+        let last = choice.largest_measured();
+        let is_near = || choice.largest_batch(available) <= MAX_EXTENSION * last;
+        choice.is_linear() && (self.device.is_cpu() || (last >= self.numbers.batch as u64 && is_near()))
+    }
+
+    /// Measures batches of 1, 2, 4 and so on, until the memory is linear or short, and on a CUDA device as [`MAX_EXTENSION`] says.
     fn choice(&self, recompute: Recompute) -> Result<Choice, Error> {
         let mut choice = Choice { recompute, batches: Vec::new() };
         self.device.trim()?;
         let available = available::available(&self.device)?.unwrap_or(u64::MAX);
+        let most = MAX_MEASURED[usize::from(!self.device.is_cpu())];
         let mut batch = 1;
-        while batch <= MAX_MEASURED && !choice.is_linear() {
+        while batch <= most && !self.is_enough(&choice, available) {
             if choice.peak(batch).is_some_and(|peak| peak > available) {
                 break;
             }
-            let Some(measured) = self.measure_if_it_fits(recompute, batch)? else { break };
+            let measured = match self.measure_if_it_fits(recompute, batch) {
+                // A text need not have windows for more than the batch of the run.
+                Err(Error::InvalidArgument { .. }) if batch > self.numbers.batch as u64 => None,
+                found => found?,
+            };
+            let Some(measured) = measured else { break };
             choice.batches.push((batch, measured));
             batch *= 2;
         }
@@ -198,5 +217,12 @@ mod tests {
         assert!(measured.is_linear() && measured.line() == Some((100, 50)));
         assert_eq!([1, 4, 10].map(|batch| measured.peak(batch)), [Some(300), Some(300), Some(600)]);
         assert_eq!([299, 300, 600].map(|available| measured.largest_batch(available)), [0, 4, 10]);
+    }
+
+    #[test]
+    fn a_measured_batch_has_the_peak_that_was_measured() {
+        // Logits in chunks: 100 a sequence up to four, then 25.
+        let measured = choice(&[200, 300, 500, 600]);
+        assert_eq!([1, 2, 8, 16].map(|batch| measured.peak(batch)), [Some(200), Some(300), Some(600), Some(800)]);
     }
 }
