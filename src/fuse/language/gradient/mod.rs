@@ -147,8 +147,7 @@ pub(crate) fn operand_gradients<'g>(
         _ => expr,
     };
     let wide = widened(gradient);
-    let derivation =
-        Derivation { operands: operands.map(widened), result: widened(result), gradient: wide };
+    let derivation = Derivation { operands: operands.map(widened), result: widened(result), gradient: wide };
     let mut gradients = derivative(derivation);
     for (found, operand) in gradients.iter_mut().zip(operands) {
         // A gradient that passes through is the incoming one, not a copy of it.

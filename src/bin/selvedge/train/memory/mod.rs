@@ -223,6 +223,9 @@ mod tests {
     fn a_measured_batch_has_the_peak_that_was_measured() {
         // Logits in chunks: 100 a sequence up to four, then 25.
         let measured = choice(&[200, 300, 500, 600]);
-        assert_eq!([1, 2, 8, 16].map(|batch| measured.peak(batch)), [Some(200), Some(300), Some(600), Some(800)]);
+        assert_eq!(
+            [1, 2, 8, 16].map(|batch| measured.peak(batch)),
+            [Some(200), Some(300), Some(600), Some(800)]
+        );
     }
 }
