@@ -63,7 +63,8 @@ def graph(x, y):
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):
         step()
-    return captured.replay
+    # The graph reads the arrays of the step, which lives as long as this function.
+    return lambda step=step: captured.replay()
 
 
 def microseconds(step):
