@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
+use super::core::{
+    Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, replace_state, scaled, shaped,
+};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
@@ -49,8 +51,6 @@ struct AdafactorRule {
     update: Fused<4>,
     /// The parameter, its update, the norms of both, the root of the number of elements, ρ, 1 - lr λ, and a condition.
     applied: Fused<8>,
-    /// A moment, the new one and a condition.
-    chosen: Fused<3>,
 }
 
 /// The new moments of a parameter, in the order of its states, and its update before clipping.
@@ -87,7 +87,6 @@ impl AdafactorRule {
                 let excess = (update_norm / (root * clipping_threshold)).maximum(1.0);
                 condition.choose(p * decay - update * (rate / excess), p)
             }),
-            chosen: Fused::new(|[moment, new, condition]| condition.choose(new, moment)),
         }
     }
 
@@ -180,10 +179,7 @@ impl StepRule for AdafactorRule {
         if count == 0 || elements.is_empty() {
             return Ok(());
         }
-        let (condition, factor) = match guard {
-            None => (true.into(), 1.0.into()),
-            Some(Guard { condition, factor }) => (condition.into(), factor),
-        };
+        let (condition, factor) = Guard::operands(guard);
         let mut states = elements.split_off(1);
         let [parameter] = outputs::<1>(elements)?;
         let dtype = parameter.dtype();
@@ -203,7 +199,7 @@ impl StepRule for AdafactorRule {
         ];
         self.applied.run_in_place([parameter], others)?;
         for (state, moment) in states.iter_mut().zip(&moments) {
-            self.chosen.run_in_place([state.reborrow()], [moment.into(), condition])?;
+            replace_state(state.reborrow(), moment, condition)?;
         }
         Ok(())
     }

@@ -30,6 +30,28 @@ pub(super) struct Guard<'a> {
     pub factor: TensorOperand<'a>,
 }
 
+impl<'a> Guard<'a> {
+    /// Returns the condition and the factor of a guard; true and 1 without one.
+    pub fn operands(guard: Option<Guard<'a>>) -> (TensorOperand<'a>, TensorOperand<'a>) {
+        match guard {
+            None => (true.into(), 1.0.into()),
+            Some(Guard { condition, factor }) => (condition.into(), factor),
+        }
+    }
+}
+
+/// Replaces a state by a new one where the condition of a [`Guard`] is true.
+///
+/// # Errors
+///
+/// As [`Fused::run_in_place`].
+pub(super) fn replace_state(state: TensorMut<'_>, new: &Tensor, condition: TensorOperand<'_>) -> Result<()> {
+    static FUNCTION: OnceLock<Fused<3>> = OnceLock::new();
+    let function =
+        FUNCTION.get_or_init(|| Fused::new(|[state, new, condition]| condition.choose(new, state)));
+    function.run_in_place([state], [new.into(), condition])
+}
+
 /// Returns a gradient times the factor of a [`Guard`], in the dtype that steps are computed in.
 pub(super) fn scaled<'g>(gradient: Expr<'g>, factor: Expr<'g>) -> Expr<'g> {
     let gradient = widened(gradient);

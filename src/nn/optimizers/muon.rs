@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
+use super::core::{
+    Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, replace_state, scaled, shaped,
+};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
@@ -65,8 +67,6 @@ struct MuonRule {
     normalized: Fused<2>,
     /// The parameter, X, lr, 1 - lr λ, r and a condition.
     applied: Fused<6>,
-    /// A momentum, the new one and a condition.
-    chosen: Fused<3>,
 }
 
 fn mixed<'g>(from: Expr<'g>, to: Expr<'g>, share: f64) -> Expr<'g> {
@@ -90,7 +90,6 @@ impl MuonRule {
                 let p = widened(p);
                 condition.choose(p * decay - x.cast(p.dtype()) * (rate * adjustment), p)
             }),
-            chosen: Fused::new(|[momentum, new, condition]| condition.choose(new, momentum)),
         }
     }
 
@@ -142,17 +141,14 @@ impl StepRule for MuonRule {
             [rows, columns] if rows > 0 && columns > 0 => (rows, columns),
             _ => return Ok(()),
         };
-        let (condition, factor) = match guard {
-            None => (true.into(), 1.0.into()),
-            Some(Guard { condition, factor }) => (condition.into(), factor),
-        };
+        let (condition, factor) = Guard::operands(guard);
         // All that needs memory comes before the first change.
         let [momentum, update] = self.moved.run_all((&buffer.current(), gradient, factor))?;
         let x = self.orthogonalized(&update, rows > columns)?;
         let adjustment = self.settings.adjustment.factor(rows, columns);
         let others = [(&x).into(), rate.into(), decay.into(), adjustment.into(), condition];
         self.applied.run_in_place([parameter], others)?;
-        self.chosen.run_in_place([buffer], [(&momentum).into(), condition])
+        replace_state(buffer, &momentum, condition)
     }
 }
 

@@ -64,7 +64,6 @@ fn advice(
 
 /// Returns the largest batch up to another one that fits with a choice, on a device by its steps; 0 if none does.
 fn largest(meter: &Meter<'_>, recompute: Recompute, most: u64) -> Result<u64, Error> {
-    meter.device.trim()?;
     let measured = meter.choice(recompute)?;
     meter.device.trim()?;
     let room = available(&meter.device)?.map_or(most, |available| measured.largest_batch(available));
