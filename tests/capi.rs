@@ -37,6 +37,9 @@ mod results;
 mod srt;
 #[path = "capi/tensors.rs"]
 mod tensors;
+#[cfg(feature = "models")]
+#[path = "capi/tokenizer.rs"]
+mod tokenizer;
 #[path = "capi/variable_scopes.rs"]
 mod variable_scopes;
 #[path = "capi/variables.rs"]
