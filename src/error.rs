@@ -401,6 +401,22 @@ pub enum Error {
         wanted: String,
     },
 
+    /// A collective call that failed because of a rank: it ended, did not come in time, or made another call. The communicator refuses
+    /// further calls.
+    #[error("rank {rank} of {world_size}: {call} failed{}: {reason}", culprit_text(.culprit))]
+    Collective {
+        /// The rank that returns the error.
+        rank: usize,
+        /// The number of ranks.
+        world_size: usize,
+        /// The call, with its arguments.
+        call: String,
+        /// The rank at fault; `None` if it is not known.
+        culprit: Option<usize>,
+        /// The event, and its remedy.
+        reason: String,
+    },
+
     /// A file that cannot be used.
     #[error("{path}: found {found}; wanted {wanted}")]
     File {
@@ -510,6 +526,10 @@ fn advice_for(library: &str) -> Option<&'static str> {
 
 fn on_a_line(advice: Option<&str>) -> String {
     advice.map_or_else(String::new, |advice| format!("\n{advice}"))
+}
+
+fn culprit_text(culprit: &Option<usize>) -> String {
+    culprit.map_or_else(String::new, |culprit| format!(" because of rank {culprit}"))
 }
 
 fn versioned(library: &str, version: &str) -> String {

@@ -61,6 +61,8 @@ pub mod capi;
 pub mod catalogue;
 #[cfg(feature = "classifier")]
 pub mod classifier;
+#[cfg(feature = "collective")]
+pub mod collective;
 pub mod cublas;
 pub mod driver;
 pub mod error;

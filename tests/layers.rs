@@ -33,7 +33,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("gemm", 3),
     ("sort", 3),
     ("tensor", 4),
-    ("collective", 4),
+    ("collective", 3),
     ("nn", 5),
     ("srt", 5),
     ("burst", 5),

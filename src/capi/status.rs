@@ -82,6 +82,8 @@ pub const SV_ERROR_OVERFLOW: i32 = 40;
 pub const SV_ERROR_DIVISION_BY_ZERO: i32 = 41;
 /// A backward cannot run: its values were freed or changed, or no gradient is required.
 pub const SV_ERROR_BACKWARD: i32 = 42;
+/// A collective call failed because of a rank, which the message names.
+pub const SV_ERROR_COLLECTIVE: i32 = 43;
 
 macro_rules! names {
     ($($name:ident)*) => {
@@ -132,6 +134,7 @@ const NAMES: &[(i32, &CStr)] = names! {
     SV_ERROR_OVERFLOW
     SV_ERROR_DIVISION_BY_ZERO
     SV_ERROR_BACKWARD
+    SV_ERROR_COLLECTIVE
 };
 
 /// Returns the name of a status, such as `SV_ERROR_FILE`, or "an unknown status". The text lives as long as the library.
@@ -152,6 +155,7 @@ pub(super) fn of(error: &Error) -> i32 {
         Error::KernelFault { .. } => SV_ERROR_KERNEL_FAULT,
         Error::ContextLost { .. } => SV_ERROR_CONTEXT_LOST,
         Error::TimedOut { .. } => SV_ERROR_TIMED_OUT,
+        Error::Collective { .. } => SV_ERROR_COLLECTIVE,
         Error::ResetFailed { .. } => SV_ERROR_RESET_FAILED,
         Error::ForkedProcess => SV_ERROR_FORKED_PROCESS,
         Error::NoDevice { .. } => SV_ERROR_NO_DEVICE,

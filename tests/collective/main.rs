@@ -1,0 +1,31 @@
+//! Collective operations on the CPU: their values, the ranks as threads and as processes, and everything that goes wrong.
+
+mod failures;
+mod operations;
+mod processes;
+mod programs;
+mod rendezvous;
+
+use selvedge::collective::Communicator;
+
+/// Runs every rank of a world in a thread of its own, and returns the results in the order of ranks.
+fn with_ranks<R: Send>(world_size: usize, work: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
+    let ranks = Communicator::in_process(world_size).unwrap();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = ranks
+            .into_iter()
+            .map(|rank| {
+                scope.spawn(|| {
+                    let rank = rank;
+                    work(&rank)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Returns a port that nobody listens at.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
