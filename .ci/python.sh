@@ -39,11 +39,19 @@ else
     echo "the array API's suite is left out: SELVEDGE_ARRAY_API_TESTS and SELVEDGE_CI=all ask for it"
 fi
 
-# As `pip install ./python`, but with the profile of the build above, so that cargo has nothing to do.
+# As `pip install ./python`, but with the profile of the build above, so that cargo has nothing to do. The metadata is that of the
+# wheel of a release (scripts/build_wheel.sh).
 installed=$(realpath "$environment")/installed
-rm -rf "$installed"
-PATH=$(realpath "$environment")/bin:$PATH "$environment/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation \
-    --no-deps --target "$installed" --config-settings=build-args="--profile dev" ./python
+wheels=$(realpath "$environment")/wheels
+rm -rf "$installed" "$wheels"
+PATH=$(realpath "$environment")/bin:$PATH "$environment/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation \
+    --no-deps --wheel-dir "$wheels" --config-settings=build-args="--profile dev" ./python
+if "$environment/bin/pip" install --quiet --disable-pip-version-check twine; then
+    "$environment/bin/twine" check --strict "$wheels"/*.whl
+else
+    echo "pip could not install twine: the wheel's metadata is not checked"
+fi
+"$environment/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --target "$installed" "$wheels"/*.whl
 PYTHONPATH=$installed "$environment/bin/python" -c "
 import selvedge, selvedge.array_api, selvedge.burst, selvedge.srt
 assert selvedge.__file__.startswith('$installed') and selvedge.ones(2).tolist() == [1, 1]"

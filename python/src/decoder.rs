@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 use selvedge::nn::{
-    Decoder, DecoderGeneration, DecoderOptions, GenerationOptions, LoraOptions, Module, Variable, no_grad,
+    Decoder, DecoderGeneration, DecoderOptions, GenerationOptions, LoraOptions, Module, TextLoss, Variable,
+    no_grad,
 };
 use selvedge::{DType, Tensor};
 
@@ -209,6 +210,31 @@ impl PyDecoder {
             if is_one { logits.select(0, 0) } else { Ok(logits) }
         })?;
         Ok(logits.into())
+    }
+
+    /// The perplexity of a text's ids: the exponential of the mean of -log p(id | ids before it).
+    ///
+    /// The model reads windows of `context` ids, by default as many as it was made for, which begin `stride` ids apart, by default a context.
+    /// Each id counts once, in the first window that has it, but for the first id of the text. `selvedge eval --model` prints the same number.
+    ///
+    ///     model.perplexity(tokenizer.encode(text), stride=512)
+    #[pyo3(signature = (ids, *, context=None, stride=None))]
+    fn perplexity(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        context: Option<InRange<usize>>,
+        stride: Option<InRange<usize>>,
+    ) -> Result<f64> {
+        let (model, ids) = (self.shared(), ids_of(&new_tensor(ids, None, None)?)?);
+        let mut total = TextLoss::default();
+        let mut losses =
+            model.text_losses(&ids, context.map(|count| count.0), stride.map(|count| count.0))?;
+        while let Some(loss) = py.detach(|| losses.next()) {
+            total += loss?;
+            py.check_signals()?;
+        }
+        Ok(total.perplexity())
     }
 
     /// The new ids of a prompt, or of each prompt of a list, which may differ in length, with the id that ended it.

@@ -1,17 +1,19 @@
-//! `selvedge.io`: arrays in `.npy`, `.npz` and `.safetensors` files.
+//! `selvedge.io`: arrays in `.npy`, `.npz` and `.safetensors` files, and files of token ids.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use selvedge::Tensor;
+use selvedge::nn::{TokenFiles, TokenFormat, TokenWriter};
+use selvedge::{DType, Tensor};
 
-use crate::arguments::DeviceArgument;
+use crate::arguments::{DTypeArgument, DeviceArgument, InRange};
+use crate::decoder::ids_of;
 use crate::device::device_or_default;
 use crate::error::{Result, invalid, type_name, wrong_type};
 use crate::nn::value_of;
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, new_tensor};
 
 /// The formats by the ending of a name.
 enum Format {
@@ -95,8 +97,56 @@ fn load(py: Python<'_>, path: PathBuf, device: Option<DeviceArgument>) -> Result
     Ok(dict.into_any())
 }
 
+/// Writes token ids into a file that a `Trainer` and `selvedge train --data` read: llm.c's format for `.bin`, an array of one axis for `.npy`.
+///
+/// `dtype` is "u16" or "u32"; by default u16 if all ids fit. With `shard_ids`, `train.bin` stands for `train_000000.bin`, `train_000001.bin` and so
+/// on, of so many ids each. Returns the paths of the files.
+///
+///     sv.io.save_ids("train.bin", tokenizer.encode(text))
+#[pyfunction]
+#[pyo3(signature = (path, ids, *, dtype=None, shard_ids=None))]
+fn save_ids(
+    py: Python<'_>,
+    path: PathBuf,
+    ids: &Bound<'_, PyAny>,
+    dtype: Option<DTypeArgument>,
+    shard_ids: Option<InRange<u64>>,
+) -> Result<Vec<PathBuf>> {
+    let refused =
+        || invalid("save_ids", format!("the path {}", path.display()), "a name that ends in .bin or .npy");
+    let format = TokenFormat::of_path(&path).ok_or_else(refused)?;
+    let ids = ids_of(&new_tensor(ids, None, None)?)?;
+    let narrow = ids.iter().all(|&id| id <= u16::MAX.into());
+    let dtype = dtype.map_or(if narrow { DType::U16 } else { DType::U32 }, |dtype| dtype.0);
+    Ok(py.detach(|| {
+        let mut writer = TokenWriter::create(&path, format, dtype, shard_ids.map(|count| count.0))?;
+        writer.write(&ids)?;
+        writer.finish()
+    })?)
+}
+
+/// Reads the token ids of one file or of several, one after the other, as a tensor of i64.
+#[pyfunction]
+#[pyo3(signature = (paths, *, device=None))]
+fn load_ids(py: Python<'_>, paths: &Bound<'_, PyAny>, device: Option<DeviceArgument>) -> Result<PyTensor> {
+    let device = device_or_default(device);
+    let paths: Vec<PathBuf> = match paths.extract::<PathBuf>() {
+        Ok(path) => vec![path],
+        Err(_) => paths.extract()?,
+    };
+    Ok(py
+        .detach(|| {
+            let files = TokenFiles::read(&paths)?;
+            let ids: Vec<i64> = files.ids(0..files.len())?.into_iter().map(i64::from).collect();
+            Tensor::from_slice(&ids, &[ids.len()], &device)
+        })?
+        .into())
+}
+
 /// Adds the functions to the module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(save, module)?)?;
-    module.add_function(wrap_pyfunction!(load, module)?)
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(save_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(load_ids, module)?)
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
-use selvedge::driver::{self, Argument, Dim3, LaunchConfig};
-use selvedge::launcher::{Definition, Kernel, Launcher};
+use selvedge::driver::{self, Argument, Dim3, Function, LaunchConfig, LinkInput, ModuleOptions};
+use selvedge::launcher::{Definition, Launcher};
 use selvedge::nvrtc::Program;
 use selvedge::tensor::StreamGuard;
 use selvedge::tensor::kernel::{Output, run_addresses};
@@ -14,6 +14,7 @@ use selvedge::{DType, Device, Tensor};
 
 use crate::arguments::{DTypeArgument, InRange};
 use crate::error::{Result, invalid, type_name, wrong_type};
+use crate::nested::is_sequence;
 use crate::stream::{PyStream, cuda_device};
 use crate::tensor::PyTensor;
 
@@ -54,20 +55,31 @@ impl PyKernelOutput {
 pub struct PyKernel {
     name: String,
     code: KernelCode,
-    /// By the ordinal of the device.
-    compiled: Mutex<HashMap<usize, Kernel>>,
+    /// By the device, which a reset makes another one.
+    compiled: Mutex<HashMap<driver::Device, Function>>,
 }
 
 /// The code of a kernel.
 enum KernelCode {
-    Source { text: String, options: Vec<String> },
+    Source {
+        text: String,
+        options: Vec<String>,
+    },
     Image(Vec<u8>),
+    /// Images that the driver's linker makes one of.
+    Images(Vec<Vec<u8>>),
 }
 
 impl KernelCode {
-    fn definition(&self, name: &str) -> Definition {
+    fn function(&self, name: &str, device: &driver::Device) -> selvedge::Result<Function> {
         let definition = Definition::new(name);
-        match self {
+        let definition = match self {
+            KernelCode::Images(images) => {
+                let names: Vec<String> = (0..images.len()).map(|at| format!("image {at}")).collect();
+                let inputs = names.iter().zip(images);
+                let inputs: Vec<_> = inputs.map(|(name, image)| LinkInput { name, image }).collect();
+                return device.link(&inputs, &ModuleOptions::default())?.function(name);
+            }
             KernelCode::Image(image) => definition.image(image.as_slice()),
             KernelCode::Source { text, options } => {
                 let file = name.split('<').next().unwrap_or(name);
@@ -78,8 +90,19 @@ impl KernelCode {
                     false => definition.program(program),
                 }
             }
-        }
+        };
+        Ok(Launcher::new(device)?.define(definition)?.function()?.clone())
     }
+}
+
+/// Returns the bytes of an image.
+fn image_of(image: &Bound<'_, PyAny>) -> Result<Vec<u8>> {
+    if let Ok(text) = image.cast::<PyString>() {
+        return Ok(text.to_string().into_bytes());
+    }
+    let wanted = "PTX as str, or an image as bytes";
+    let bytes = image.cast::<PyBytes>().map_err(|_| wrong_type(OPERATION, type_name(image), wanted))?;
+    Ok(bytes.as_bytes().to_vec())
 }
 
 /// The sizes of a grid or a block.
@@ -165,14 +188,14 @@ impl Value {
 }
 
 impl PyKernel {
-    fn compiled(&self, device: &driver::Device) -> selvedge::Result<Kernel> {
+    fn compiled(&self, device: &driver::Device) -> selvedge::Result<Function> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = compiled.get(&device.ordinal()) {
-            return Ok(kernel.clone());
+        if let Some(function) = compiled.get(device) {
+            return Ok(function.clone());
         }
-        let kernel = Launcher::new(device)?.define(self.code.definition(&self.name))?;
-        compiled.insert(device.ordinal(), kernel.clone());
-        Ok(kernel)
+        let function = self.code.function(&self.name, device)?;
+        compiled.insert(*device, function.clone());
+        Ok(function)
     }
 
     fn launch(
@@ -184,10 +207,10 @@ impl PyKernel {
     ) -> selvedge::Result<()> {
         let inputs = inputs.iter().map(Tensor::contiguous).collect::<selvedge::Result<Vec<_>>>()?;
         let refused = || invalid(OPERATION, "tensors on the CPU", "tensors on a CUDA device");
-        let kernel = self.compiled(device.as_cuda().ok_or_else(refused)?)?;
+        let function = self.compiled(device.as_cuda().ok_or_else(refused)?)?;
         let on_cpu = |_: &[*const u8], _: &[*mut u8]| Err(refused());
         run_addresses(OPERATION, &inputs, outputs, on_cpu, |stream, inputs, outputs| {
-            let parameters = kernel.function()?.parameters();
+            let parameters = function.parameters();
             let size = |at: usize| parameters.and_then(|all| all.get(at)).map(|parameter| parameter.size);
             let arguments: Vec<Argument<'_>> = values
                 .iter()
@@ -196,7 +219,7 @@ impl PyKernel {
                 .collect::<selvedge::Result<_>>()?;
             // SAFETY: the addresses are those of operands that are held during the launch; the caller in Python vouches for the
             // kernel, as the documentation says.
-            unsafe { kernel.run(stream, config, &arguments[..]) }.map(drop)
+            unsafe { function.launch(stream, config, &arguments[..]) }
         })
     }
 }
@@ -211,17 +234,23 @@ impl PyKernel {
 
     /// A kernel of an image, which the driver loads at the first launch on a device: PTX, as text or bytes, a cubin or a fatbin.
     ///
+    /// The driver links a list of images: kernels of one may call functions of another.
+    ///
     ///     scale = sv.kernel.from_image(pathlib.Path("scale.ptx").read_bytes(), "scale")
+    ///     filter = sv.kernel.from_image([filter_ptx, functions_ptx], "filter")
     #[staticmethod]
     fn from_image(image: &Bound<'_, PyAny>, name: String) -> Result<PyKernel> {
-        let image = if let Ok(text) = image.cast::<PyString>() {
-            text.to_string().into_bytes()
-        } else if let Ok(bytes) = image.cast::<PyBytes>() {
-            bytes.as_bytes().to_vec()
+        let code = if is_sequence(image) {
+            let images: Vec<Vec<u8>> =
+                image.try_iter()?.map(|image| image_of(&image?)).collect::<Result<_>>()?;
+            if images.is_empty() {
+                return Err(invalid(OPERATION, "no images", "at least one image").into());
+            }
+            KernelCode::Images(images)
         } else {
-            return Err(wrong_type(OPERATION, type_name(image), "PTX as str, or an image as bytes").into());
+            KernelCode::Image(image_of(image)?)
         };
-        Ok(PyKernel { name, code: KernelCode::Image(image), compiled: Mutex::default() })
+        Ok(PyKernel { name, code, compiled: Mutex::default() })
     }
 
     /// The name of the kernel.

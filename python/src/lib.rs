@@ -30,8 +30,10 @@ mod error;
 mod exchange;
 mod fuse;
 mod graph;
+mod host_function;
 mod io;
 mod kernel;
+mod messages;
 mod nested;
 mod nn;
 mod program;
@@ -59,6 +61,7 @@ fn thread_count() -> usize {
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    messages::install(module.py())?;
     module.add_class::<tensor::PyTensor>()?;
     module.add_class::<dtype::PyDType>()?;
     module.add_class::<device::PyDevice>()?;
@@ -73,6 +76,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<graph::PyExecutableGraph>()?;
     module.add_class::<decoder::PyDecoder>()?;
     module.add_class::<tokenizer::PyTokenizer>()?;
+    module.add_class::<tokenizer::PyStreamDecoder>()?;
     module.add_class::<trace::PyTrace>()?;
     module.add_class::<trace::PyTraceRange>()?;
     for dtype in DType::ALL {

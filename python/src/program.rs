@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 /// Runs the program with these arguments and returns its exit code.
 #[pyfunction]
 pub fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    crate::messages::run_program();
     py.detach(|| {
         let code =
             selvedge_program::run(std::iter::once(OsString::from("selvedge")).chain(arguments).collect());

@@ -15,6 +15,7 @@ use selvedge::{Device, Error};
 use crate::arguments::{DeviceArgument, InRange};
 use crate::device::{PyDevice, device_in_scope};
 use crate::error::{Result, invalid, type_name, wrong_type};
+use crate::host_function::caller;
 
 /// The longest part of a wait with a timeout between two looks for signals, such as that of Ctrl-C.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -203,6 +204,21 @@ impl PyStream {
     fn wait_stream(&self, py: Python<'_>, stream: &Bound<'_, PyStream>) -> Result<()> {
         let other = stream.get();
         Ok(py.detach(|| self.stream.wait_for(&other.stream))?)
+    }
+
+    /// Calls a function of no arguments, once, when all work that the stream has now is done. Later work does not wait for it.
+    ///
+    /// Functions are called one after the other, in the order in which their work ends, on a thread of the package that may use tensors
+    /// and CUDA. An exception goes to `sys.unraisablehook`. No function is called after an error of the device.
+    ///
+    ///     y = x @ x
+    ///     stream.on_complete(lambda: results.put(y))
+    fn on_complete(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> Result<()> {
+        if !function.is_callable() {
+            return Err(wrong_type("Stream.on_complete", type_name(function), "a function").into());
+        }
+        let call = caller(py, function.clone().unbind())?;
+        Ok(py.detach(|| self.stream.on_complete(call))?)
     }
 
     /// Records an event, or a new one without timing, behind all work that the stream has now, and returns it.

@@ -23,6 +23,7 @@ def test_methods_of_rust_have_an_example():
     assert ">>> sv.Tensor([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0).tolist()\n[4.0, 6.0]" in sv.Tensor.sum.__doc__
 
 
+OF_PACKAGE = {f"Tokenizer.{name}": getattr(sv.Tokenizer, name) for name in ["train"]} | {"StreamDecoder.push": sv.StreamDecoder.push}
 MODULES = [sv.nn, sv.io, sv.catalogue, sv.classifier]
 OF_MODULES = {f"{module.__name__.split('.')[-1]}.{name}": getattr(module, name) for module in MODULES for name in module.__all__}
 # Numbers and tuples have the docstring of their type.
@@ -34,7 +35,7 @@ OF_CLASSES = {
     for name, member in vars(class_).items()
     if not name.startswith("_")
 }
-DOCUMENTED = {**MEMBERS, **OF_CLASSES}
+DOCUMENTED = {**MEMBERS, **OF_CLASSES, **OF_PACKAGE}
 
 
 def test_everything_of_modules_has_a_docstring():

@@ -74,3 +74,24 @@ def test_state_dicts_go_to_pytorch_and_back(tmp_path):
     back = model.state_dict()
     reference.load_state_dict({"weight": torch.from_dlpack(back["weight"]).T, "bias": torch.from_dlpack(back["bias"])})
     np.testing.assert_allclose(model(x).numpy(), reference(torch.from_numpy(x)).detach().numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("ending", ["bin", "npy"])
+def test_files_of_ids_are_written_and_read(tmp_path, ending):
+    path, ids = tmp_path / f"train.{ending}", [3, 1, 4, 1, 5, 65535]
+    assert sv.io.save_ids(path, ids) == [path]
+    found = sv.io.load_ids(path)
+    assert found.dtype == sv.i64 and found.tolist() == ids
+    assert sv.io.save_ids(str(path), np.array([70_000, 2])) == [path] and sv.io.load_ids(path).tolist() == [70_000, 2]
+    shards = sv.io.save_ids(path, sv.Tensor(ids), dtype="u32", shard_ids=4)
+    assert [shard.name for shard in shards] == [f"train_00000{number}.{ending}" for number in [0, 1]]
+    assert sv.io.load_ids(shards).tolist() == ids and sv.io.load_ids(shards[1]).tolist() == ids[4:]
+    for call, error, message in [
+        (lambda: sv.io.save_ids(tmp_path / "train.txt", ids), sv.ArgumentError, "a name that ends in .bin or .npy"),
+        (lambda: sv.io.save_ids(path, [70_000], dtype="u16"), sv.ArgumentError, "the id 70000"),
+        (lambda: sv.io.save_ids(path, []), sv.ArgumentError, "no ids"),
+        (lambda: sv.io.save_ids(path, [0.5]), sv.DTypeError, "f64"),
+        (lambda: sv.io.load_ids(tmp_path / f"missing.{ending}"), sv.FileError, "missing"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()

@@ -127,3 +127,52 @@ def test_instances_of_templates_and_options_are_compiled():
     source = "template <typename T> __global__ void fill(T *y, int n) { if (threadIdx.x < n) y[threadIdx.x] = VALUE; }"
     filled = sv.kernel(source, "fill<double>", options=["-DVALUE=7"])
     assert filled(sv.output((3,), "f64"), 3, grid=1, block=32).tolist() == [7.0] * 3
+
+
+LINKED = [
+    """
+.version 7.0
+.target sm_50
+.address_size 64
+.extern .func (.param .b32 r) negated (.param .b32 a);
+.visible .entry negate(.param .u64 px, .param .u64 py) {
+    .reg .f32 f; .reg .b64 x, y, o; .reg .b32 t;
+    ld.param.u64 x, [px]; ld.param.u64 y, [py]; mov.u32 t, %tid.x;
+    mul.wide.u32 o, t, 4; add.u64 x, x, o; add.u64 y, y, o; ld.global.f32 f, [x];
+    { .param .b32 a0; .param .b32 r0; st.param.f32 [a0], f; call (r0), negated, (a0); ld.param.f32 f, [r0]; }
+    st.global.f32 [y], f; ret;
+}
+""",
+    """
+.version 7.0
+.target sm_50
+.address_size 64
+.visible .func (.param .b32 r) negated (.param .b32 a) {
+    .reg .f32 f; ld.param.f32 f, [a]; neg.f32 f, f; st.param.f32 [r], f; ret;
+}
+""",
+]
+
+
+def test_images_to_link_are_texts_or_bytes():
+    assert sv.kernel.from_image([LINKED[0], LINKED[1].encode()], "negate").name == "negate"
+    with pytest.raises(sv.ArgumentError, match="no images; wanted at least one image"):
+        sv.kernel.from_image([], "negate")
+    with pytest.raises(sv.DTypeError, match="PTX as str, or an image as bytes, but found int"):
+        sv.kernel.from_image([LINKED[0], 3], "negate")
+
+
+@pytest.mark.usefixtures("computing_cuda")
+def test_kernels_of_linked_images_call_functions_of_each_other():
+    negate = sv.kernel.from_image([LINKED[0], LINKED[1].encode()], "negate")
+    x = sv.arange(8, dtype="f32", device="cuda")
+    assert negate(x, sv.output((8,), "f32"), grid=1, block=8).tolist() == [-float(i) for i in range(8)]
+    with pytest.raises(sv.Error, match="negated"):
+        sv.kernel.from_image([LINKED[0]], "negate")(x, sv.output((8,), "f32"), grid=1, block=8)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_linked_kernel_is_launched():
+    negate = sv.kernel.from_image(LINKED, "negate")
+    x = sv.zeros((8,), "f32", device="cuda")
+    assert negate(x, sv.output((8,), "f32"), grid=1, block=8).shape == (8,)

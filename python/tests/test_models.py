@@ -136,3 +136,79 @@ def test_chat_templates_give_text(tokenizer_folder, models):
     assert tokenizer.apply_chat_template(messages, mood="calm") == "1 calm"
     with pytest.raises(sv.FileError):
         sv.Tokenizer.load(models / "gpt2")
+
+
+def test_the_perplexity_is_that_of_the_logits(models):
+    model = sv.Decoder.load(models / "gpt2", dtype="f64")
+    ids = [(7 * i * i + 3 * i) % 131 for i in range(100)]
+
+    def losses(start, end):
+        """-log p of the ids from start + 1 on, each after those from start on."""
+        logits = model.logits(ids[start:end]).numpy()
+        logits -= logits.max(axis=-1, keepdims=True)
+        log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        return [-log_p[at - start - 1, ids[at]] for at in range(start + 1, end)]
+
+    # Windows of 48 ids, the context: an id at the start of a window counts in none.
+    whole = losses(0, 48) + losses(48, 96) + losses(96, 100)
+    assert model.perplexity(ids) == pytest.approx(np.exp(np.mean(whole)))
+    # Each id counts in the first window that has it.
+    strided = losses(0, 40) + losses(30, 70)[9:] + losses(60, 100)[9:]
+    assert model.perplexity(np.array(ids), context=40, stride=30) == pytest.approx(np.exp(np.mean(strided)))
+    for call, message in [
+        (lambda: model.perplexity([1]), "1 ids; wanted at least two ids"),
+        (lambda: model.perplexity([1, 131]), "the id 131; wanted ids below 131"),
+        (lambda: model.perplexity(ids, context=49), "a context of 49; wanted 2 to 48"),
+        (lambda: model.perplexity(ids, context=8, stride=9), "a stride of 9; wanted 1 to the context, 8"),
+        (lambda: model.perplexity(ids, stride=0), "a stride of 0"),
+    ]:
+        with pytest.raises(sv.ArgumentError, match=message):
+            call()
+
+
+TEXT = "to be, or not to be: that is the question. " * 30
+
+
+def test_tokenizers_are_trained_and_stored(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT)
+    for texts in [TEXT, TEXT.encode(), tmp_path / "text.txt", [TEXT[:400], TEXT[400:].encode()]]:
+        tokenizer = sv.Tokenizer.train(texts, vocab_size=280)
+        ids = tokenizer.encode(TEXT)
+        assert 257 < tokenizer.vocab_size <= 280 and len(ids) < len(TEXT) / 2
+        assert tokenizer.decode(ids) == TEXT and tokenizer.end_id is not None
+    tokenizer.save(tmp_path / "tokenizer")
+    again = sv.Tokenizer.load(tmp_path / "tokenizer")
+    assert again.encode(TEXT) == ids and again.end_id == tokenizer.end_id
+    named = sv.Tokenizer.train(TEXT, vocab_size=260, pattern="llama3", min_count=3, end_token="<end>")
+    assert named.decode([named.end_id]) == "<end>"
+    for call, error, message in [
+        (lambda: sv.Tokenizer.train(TEXT, vocab_size=200), sv.ArgumentError, "200 ids"),
+        (lambda: sv.Tokenizer.train(TEXT, pattern="gpt5"), sv.ArgumentError, 'the pattern "gpt5"; wanted "gpt2"'),
+        (lambda: sv.Tokenizer.train([3]), sv.DTypeError, "Tokenizer.train wants texts as str, bytes or pathlib.Path, but found int"),
+        (lambda: sv.Tokenizer.train([]), sv.ArgumentError, "without a byte"),
+        (lambda: sv.Tokenizer.train(tmp_path / "missing.txt"), sv.FileError, "missing.txt"),
+        (lambda: named.apply_chat_template([]), sv.ArgumentError, "a tokenizer that was trained"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_the_text_of_a_generation_comes_in_whole_characters(models):
+    tokenizer = sv.Tokenizer.train("plain text", vocab_size=257)
+    text = "a\u00e9\u20ac\U0001f600z"
+    ids = tokenizer.encode(text)
+    stream = sv.StreamDecoder(tokenizer)
+    parts = [stream.push(id) for id in ids]
+    assert [part for part in parts if part] == list(text) and stream.finish() == ""
+    assert stream.push(ids[:2]) == "a" and stream.finish() == "\ufffd"
+    # A callback's ids, and a new text after `finish`.
+    assert stream.push([ids[0], None]) == "a" and stream.push([None]) == "" and stream.finish() == ""
+    del tokenizer
+    assert stream.push(ids) == text
+    with pytest.raises(sv.ArgumentError, match="found -1; wanted an integer from 0"):
+        stream.push([-1])
+    model, parts = sv.Decoder.load(models / "gpt2"), []
+    trained = sv.Tokenizer.train("plain text", vocab_size=257)
+    stream = sv.StreamDecoder(trained)
+    found = model.generate([1, 2, 3], max_new_ids=8, end_ids=[], callback=lambda step, ids: parts.append(stream.push(ids)))
+    assert "".join(parts) + stream.finish() == trained.decode(found)

@@ -293,3 +293,32 @@ def test_every_method_of_rust_is_one_of_python(repository):
     }
     assert not missing, "bind them in python/src/tensor, or name them in LEFT_OUT"
     assert not {name for name in LEFT_OUT if name not in names}
+
+
+def test_products_have_a_bias_an_activation_a_residual_and_a_dtype():
+    a, b, residual = (np.random.default_rng(4).standard_normal(shape).astype("f4") for shape in [(3, 4), (4, 5), (3, 5)])
+    x, y, product = sv.Tensor(a), sv.Tensor(b), a @ b
+    relu = lambda z: np.maximum(z, 0)
+    silu = lambda z: z / (1 + np.exp(-z))
+    columns, rows = np.arange(5, dtype="f4") - 2, np.arange(3, dtype="f4").reshape(3, 1)
+    for options, wanted in [
+        ({}, product),
+        ({"bias": columns}, product + columns),
+        ({"bias": sv.Tensor(rows), "activation": "relu"}, relu(product + rows)),
+        ({"activation": "silu", "residual": residual}, silu(product) + residual),
+        ({"bias": columns, "activation": "relu", "residual": sv.Tensor(residual)}, relu(product + columns) + residual),
+    ]:
+        np.testing.assert_allclose(x.matmul(y, **options).numpy(), wanted, rtol=1e-5, atol=1e-5)
+    gelu = x.matmul(y).cast("f64").gelu_tanh() if hasattr(x, "gelu_tanh") else None
+    if gelu is not None:
+        np.testing.assert_allclose(x.matmul(y, activation="gelu_tanh").numpy(), gelu.numpy(), atol=1e-5)
+    half = x.cast("bf16").matmul(y.cast("bf16"), dtype="f32")
+    assert half.dtype == sv.f32
+    for options, error, message in [
+        ({"activation": "tanh"}, sv.ArgumentError, "the activation \"tanh\"; wanted \"relu\", \"gelu_tanh\" or \"silu\""),
+        ({"bias": columns[:3]}, sv.ArgumentError, "matmul"),
+        ({"bias": columns.astype("f8")}, sv.DTypeError, "f64"),
+        ({"dtype": "i32"}, sv.DTypeError, "i32"),
+    ]:
+        with pytest.raises(error, match=message):
+            x.matmul(y, **options)

@@ -427,7 +427,9 @@ def test_ids_and_files_are_texts(tmp_path):
     ids = np.frombuffer(TEXT.encode(), "u1")
     (tmp_path / "text.txt").write_text(TEXT)
     losses = set()
-    for text in [TEXT, TEXT.encode(), tmp_path / "text.txt", ids, sv.Tensor(ids.astype("i8")), ids.tolist()]:
+    files = sv.io.save_ids(tmp_path / "ids.bin", ids, shard_ids=300)
+    (whole,) = sv.io.save_ids(tmp_path / "ids.npy", ids)
+    for text in [TEXT, TEXT.encode(), tmp_path / "text.txt", files, whole, ids, sv.Tensor(ids.astype("i8")), ids.tolist()]:
         losses.add(nn.Trainer(nn.Gpt(config(), seed=1), text, **OPTIONS).step())
     assert len(losses) == 1
 

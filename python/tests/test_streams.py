@@ -3,6 +3,7 @@
 import _thread
 import ctypes
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -36,6 +37,107 @@ def test_wrong_arguments_are_refused_before_a_device_is_asked_for():
         sv.Graph()
     with pytest.raises(TypeError):
         sv.ExecutableGraph()
+
+
+def test_the_cpu_has_no_properties_of_cuda_devices():
+    cpu = sv.Device("cpu")
+    for name, call in {
+        "name": lambda: cpu.name,
+        "compute_capability": lambda: cpu.compute_capability,
+        "total_memory": lambda: cpu.total_memory,
+        "multiprocessor_count": lambda: cpu.multiprocessor_count,
+        "attribute": lambda: cpu.attribute("warp_size"),
+        "can_access_peer": lambda: cpu.can_access_peer("cpu"),
+        "enable_peer_access": lambda: cpu.enable_peer_access("cpu"),
+        "disable_peer_access": lambda: cpu.disable_peer_access("cpu"),
+        "reset": cpu.reset,
+    }.items():
+        with pytest.raises(sv.ArgumentError, match=f"Device.{name}: found the device cpu; wanted a CUDA device"):
+            call()
+
+
+@pytest.mark.usefixtures("cuda")
+def test_a_device_has_the_properties_of_the_driver():
+    device = sv.Device("cuda:0")
+    assert device.name and device.total_memory > 0 and device.multiprocessor_count > 0
+    assert device.compute_capability == tuple(device.attribute(f"compute_capability_{part}") for part in ["major", "minor"])
+    assert device.attribute("MULTIPROCESSOR_COUNT") == device.multiprocessor_count
+    with pytest.raises(sv.ArgumentError, match="warp_size"):
+        device.attribute("warp_length")
+    with pytest.raises(sv.ArgumentError, match="Device.can_access_peer: found the device cpu"):
+        device.can_access_peer("cpu")
+    with pytest.raises(sv.Error, match="device 0"):
+        device.enable_peer_access(device)
+
+
+def test_peers_and_resets_of_devices(cuda):
+    # A process of its own: a reset loses what other tests have.
+    script = """
+import selvedge as sv
+device = sv.Device("cuda:0")
+x = sv.ones((2,), device=device)
+try:
+    other = sv.Device("cuda:1")
+    other.name
+except sv.Error:
+    other = None
+if other is not None and device.can_access_peer(other):
+    device.enable_peer_access(other)
+    device.enable_peer_access("cuda:1")
+    device.disable_peer_access(other)
+new = device.reset()
+assert new != device and new == sv.Device("cuda:0") and new.name
+assert sv.zeros((2,), device=new).tolist() == [0.0, 0.0]
+for call in [x.tolist, device.synchronize]:
+    try:
+        call()
+    except sv.DeviceError:
+        pass
+    else:
+        raise AssertionError(call)
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.usefixtures("cuda")
+def test_functions_are_called_in_order_when_the_work_is_done():
+    stream, calls, done = sv.Stream("cuda"), [], threading.Event()
+    with stream:
+        x = sv.ones((8,), device="cuda")
+        y = x * 2
+        stream.on_complete(lambda: calls.append((y * 2).shape))
+        stream.on_complete(lambda: calls.append(threading.current_thread() is threading.main_thread()))
+        stream.on_complete(done.set)
+    # The fake driver works when it is waited for.
+    stream.synchronize()
+    assert done.wait(30) and calls == [(8,), False]
+    with pytest.raises(sv.DTypeError, match="wants a function, but found int"):
+        stream.on_complete(3)
+    with pytest.raises(sv.Error, match="captur"):
+        sv.Graph.capture(lambda: stream.on_complete(done.set), stream=stream)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_an_exception_of_a_function_on_a_stream_is_unraisable(monkeypatch):
+    seen, stream, done = [], sv.Stream("cuda"), threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))
+    stream.on_complete({}.popitem)
+    stream.on_complete(done.set)
+    stream.synchronize()
+    assert done.wait(30) and seen == [KeyError]
+
+
+def test_functions_whose_work_is_done_are_called_before_the_interpreter_ends(cuda):
+    script = """
+import time, selvedge as sv
+stream = sv.Stream("cuda")
+stream.on_complete(lambda: time.sleep(0.2))
+stream.on_complete(lambda: print("called", flush=True))
+stream.synchronize()
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert result.stdout == "called\n" and result.returncode == 0, result
 
 
 @pytest.mark.usefixtures("cuda")

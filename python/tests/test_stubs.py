@@ -61,7 +61,7 @@ STREAMS = ["Stream", "Event", "Graph", "ExecutableGraph"]
 def test_stub_and_package_have_the_same_names_and_parameters(repository):
     stub, classes = read(repository, "__init__.pyi")
     compare(stub, sv, "selvedge")
-    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused", "Kernel", "KernelOutput", "Decoder", "Tokenizer", *STREAMS]:
+    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused", "Kernel", "KernelOutput", "Decoder", "Tokenizer", "StreamDecoder", *STREAMS]:
         compare(names_of(classes[name].body), getattr(sv, name), name)
     for name, node in classes.items():
         if name.endswith("Error"):

@@ -70,6 +70,7 @@ pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use data_loader::{DataLoader, DataLoaderOptions, DataLoaderState};
 pub use decoder::{
     Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions, LoraOptions,
+    TextLoss,
 };
 pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, LogProbabilities, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};

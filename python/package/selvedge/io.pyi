@@ -1,10 +1,13 @@
 """Types of `selvedge.io`; `tests/test_stubs.py` compares them with the native module."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from . import Data, DeviceLike
+from . import Data, DeviceLike, DTypeLike, Tensor, TensorLike
 
 def load(path: str | PathLike[str], *, device: DeviceLike | None = None) -> Any: ...
 def save(path: str | PathLike[str], tensors: Data | Mapping[str, Any], *, compressed: bool = False, metadata: Mapping[str, str] | None = None) -> None: ...
+def load_ids(paths: str | PathLike[str] | Sequence[str | PathLike[str]], *, device: DeviceLike | None = None) -> Tensor: ...
+def save_ids(path: str | PathLike[str], ids: TensorLike | Sequence[int], *, dtype: DTypeLike | None = None, shard_ids: int | None = None) -> list[Path]: ...

@@ -13,7 +13,7 @@ Value: TypeAlias = "Variable | Data"
 StateDict: TypeAlias = Mapping[str, Any]
 Weights: TypeAlias = str | tuple[str, float]
 ParametersLike: TypeAlias = "Parameters | Module | Variable | Iterable[Variable]"
-Text: TypeAlias = str | bytes | os.PathLike[str] | TensorLike | Sequence[int]
+Text: TypeAlias = str | bytes | os.PathLike[str] | Sequence[os.PathLike[str]] | TensorLike | Sequence[int]
 Window: TypeAlias = tuple[int | None, int | None]
 _Batch = TypeVar("_Batch", covariant=True)
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};
 use selvedge::nn::{
-    ByteTokenizer, CharTokenizer, Checkpoint, StepReport, TextFile, TokenizedText, Tokenizer, Trainer,
-    TrainerOptions, tokenizer_from_json,
+    ByteTokenizer, CharTokenizer, Checkpoint, StepReport, TextFile, TokenFiles, TokenFormat, TokenizedText,
+    Tokenizer, Trainer, TrainerOptions, tokenizer_from_json,
 };
 
 use super::checkpoint::object_of_json;
@@ -19,6 +19,7 @@ use crate::arguments::{DeviceArgument, InRange};
 use crate::decoder::ids_of;
 use crate::device::device_or_default;
 use crate::error::{Result, invalid, type_name, wrong_type};
+use crate::nested::is_sequence;
 use crate::tensor::new_tensor;
 use crate::tokenizer::PyTokenizer;
 
@@ -67,11 +68,12 @@ impl PyStepReport {
 /// The source of a run's ids.
 enum Text {
     Ids(Vec<u32>),
+    Files(TokenFiles),
     Contents(TextFile),
 }
 
 impl Text {
-    /// Takes a string, bytes, the path of a file, or ids.
+    /// Takes a string, bytes, the path of a text or of a file of ids, a list of paths of such files, or ids.
     fn of(py: Python<'_>, text: &Bound<'_, PyAny>) -> Result<Text> {
         if let Ok(text) = text.cast::<PyString>() {
             return Ok(Text::Contents(TextFile::from_bytes(text.to_cow()?.as_bytes())));
@@ -81,7 +83,17 @@ impl Text {
         }
         if text.hasattr("__fspath__")? {
             let path: PathBuf = text.extract()?;
+            if TokenFormat::of_path(&path).is_some() {
+                return Ok(Text::Files(py.detach(|| TokenFiles::read([path]))?));
+            }
             return Ok(Text::Contents(py.detach(|| TextFile::read(path))?));
+        }
+        // A list of paths: the files of ids are one sequence.
+        if is_sequence(text)
+            && text.get_item(0).is_ok_and(|first| first.hasattr("__fspath__").unwrap_or(false))
+        {
+            let paths: Vec<PathBuf> = text.extract()?;
+            return Ok(Text::Files(py.detach(|| TokenFiles::read(paths))?));
         }
         Ok(Text::Ids(ids_of(&new_tensor(text, None, None)?)?))
     }
@@ -94,6 +106,7 @@ impl Text {
     ) -> selvedge::Result<TokenizedText> {
         let text = match self {
             Text::Ids(ids) => TokenizedText::from_ids(ids),
+            Text::Files(files) => TokenizedText::from_files(files),
             Text::Contents(text) => TokenizedText::new(text, tokenizer.unwrap_or(&ByteTokenizer)),
         };
         text?.with_training_fraction(training_fraction)
@@ -132,7 +145,8 @@ impl Text {
 
 /// A run of training of a `Gpt` or a `selvedge.Decoder` on a text: `Trainer(model, text, steps=300, batch=16, lr=5e-3)`.
 ///
-/// `text` is a string, bytes, a `pathlib.Path`, or ids. `tokenizer` is a `selvedge.Tokenizer`, "bytes" or "characters"; the ids of a text are
+/// `text` is a string, bytes, the `pathlib.Path` of a text, or ids: a list, a tensor, or the path or paths of `.bin` or `.npy` files of
+/// them, which `selvedge.io.save_ids` and `selvedge tokenize` write. `tokenizer` is a `selvedge.Tokenizer`, "bytes" or "characters"; the ids of a text are
 /// its bytes without one. The last ids, a part of 1 - training_fraction, are those of `evaluate()`.
 ///
 /// A step averages the gradients of `accumulation` batches of `batch` sequences of `context` ids, by default as many as the model reads,

@@ -10,6 +10,7 @@ mod memory;
 mod normalization;
 #[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 pub(crate) mod operators;
+mod products;
 pub(crate) mod reductions;
 mod selection;
 pub(crate) mod shape;

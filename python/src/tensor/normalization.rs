@@ -129,4 +129,4 @@ macro_rules! with_other {
     };
 }
 
-with_other! { matmul gemv dot outer kron }
+with_other! { gemv dot outer kron }

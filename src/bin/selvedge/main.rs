@@ -44,6 +44,8 @@ mod warnings;
 
 use options::Command;
 use selvedge::{DType, Device, Tensor};
+/// For `python -m selvedge`, whose process has a logger.
+pub use warnings::print as print_warning;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {

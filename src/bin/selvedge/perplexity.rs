@@ -1,15 +1,10 @@
 //! `selvedge eval --model`: the perplexity of a published model.
-//!
-//! Windows of the context begin each stride, and each id counts in the first window that has it, as the page "Perplexity of
-//! fixed-length models" of transformers describes. An id at the start of a window has no ids before it and does not count there.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use selvedge::nn::{
-    CrossEntropyOptions, Decoder, Module, Reduction, TokenFiles, TokenFormat, Variable, no_grad,
-};
-use selvedge::{DType, Error, Tensor};
+use selvedge::Error;
+use selvedge::nn::{TextLoss, TokenFiles, TokenFormat};
 use serde_json::json;
 
 use crate::device::reason_text;
@@ -18,14 +13,6 @@ use crate::files;
 use crate::model::LoadedModel;
 use crate::options::EvaluateOptions;
 use crate::output::{Progress, Report, Style, Table, counted, grouped};
-
-/// A part of a sequence that the model reads at once.
-struct Window {
-    start: usize,
-    end: usize,
-    /// The first position whose id counts.
-    first: usize,
-}
 
 pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Failure> {
     let refused = |found: String, wanted: String| -> Failure {
@@ -49,22 +36,19 @@ pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Fail
         return Err(refused(format!("a stride of {stride}"), format!("at most the context, {context}")));
     }
     let sequences = read(&options.data, &loaded)?;
-    let windows: Vec<Vec<Window>> = sequences.iter().map(|ids| windows(ids.len(), context, stride)).collect();
-    let total: usize = windows.iter().map(Vec::len).sum();
+    let losses = sequences.iter().map(|ids| loaded.model.text_losses(ids, Some(context), Some(stride)));
+    let losses = losses.collect::<Result<Vec<_>, Error>>()?;
+    let total: usize = losses.iter().map(ExactSizeIterator::len).sum();
     let progress = Progress::of_steps("evaluates", total as u64);
     let start = Instant::now();
-    let (mut sum, mut ids, mut done) = (0.0, 0, 0);
-    for (sequence, windows) in sequences.iter().zip(&windows) {
-        for window in windows {
-            sum += loss(&loaded.model, sequence, window)?;
-            ids += window.end - window.first;
-            done += 1;
-            progress.set(done);
-        }
+    let mut counted_loss = TextLoss::default();
+    for (done, loss) in losses.into_iter().flatten().enumerate() {
+        counted_loss += loss?;
+        progress.set(done as u64 + 1);
     }
     drop(progress);
     let seconds = start.elapsed().as_secs_f64();
-    let loss = sum / ids as f64;
+    let (ids, loss) = (counted_loss.ids, counted_loss.mean());
     let rate = ids as f64 / seconds.max(1e-9);
     let mut table = Table::new("<<");
     let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
@@ -122,35 +106,4 @@ fn read(paths: &[PathBuf], loaded: &LoadedModel) -> Result<Vec<Vec<u32>>, Failur
         }
     });
     checked.collect()
-}
-
-/// Returns the windows of a sequence.
-fn windows(length: usize, context: usize, stride: usize) -> Vec<Window> {
-    let (mut windows, mut counted) = (Vec::new(), 0);
-    for start in (0..length).step_by(stride) {
-        let end = length.min(start + context);
-        let first = counted.max(start + 1);
-        if first < end {
-            windows.push(Window { start, end, first });
-        }
-        counted = end;
-        if end == length {
-            break;
-        }
-    }
-    windows
-}
-
-/// Returns the sum of the losses of a window's ids that count.
-fn loss(model: &Decoder, ids: &[u32], window: &Window) -> Result<f64, Error> {
-    let &Window { start, end, first } = window;
-    let device = model.device();
-    let read: Vec<i64> = ids[start..end].iter().map(|&id| i64::from(id)).collect();
-    let labels = Tensor::from_slice(&read[first - start..], &[end - first], &device)?;
-    let inputs = Variable::new(Tensor::from_slice(&read, &[1, read.len()], &device)?);
-    let logits = no_grad(|| model.forward(&inputs))?.tensor();
-    let logits = logits.select(0, 0)?.narrow(0, first - start - 1, end - first)?;
-    let dtype = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-    let options = CrossEntropyOptions { reduction: Reduction::Sum, ..CrossEntropyOptions::default() };
-    logits.cast(dtype)?.cross_entropy(&labels, options)?.cast(DType::F64)?.item::<f64>()
 }

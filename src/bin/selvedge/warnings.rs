@@ -1,5 +1,7 @@
 //! Warnings of the library on stderr: the library logs what its user should change, and this program is its user here.
 
+use std::fmt::Arguments;
+
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
 use crate::output::Style;
@@ -13,11 +15,16 @@ impl Log for Warnings {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            eprintln!("{} {}", Style::of_stderr().bold("warning:"), record.args());
+            print(record.args());
         }
     }
 
     fn flush(&self) {}
+}
+
+/// Writes a warning to stderr.
+pub fn print(message: &Arguments<'_>) {
+    eprintln!("{} {message}", Style::of_stderr().bold("warning:"));
 }
 
 /// Shows warnings, unless the process has a logger already.

@@ -20,6 +20,7 @@
 //! | `generation` | [`DecoderGeneration`] |
 //! | `load`, `save` | Hugging Face folders |
 //! | `lora`, `lora_files` | [`LoraOptions`]: low-rank adapters, and their files |
+//! | `text_loss` | [`TextLoss`]: the perplexity of a text |
 //! | `training` | the loss, and the configuration in checkpoints |
 //!
 //! Invariants: a family's name decides nothing after `read_config`; each feature has one implementation, and the configuration
@@ -50,6 +51,7 @@ mod rows;
 mod save;
 mod step;
 mod step_state;
+mod text_loss;
 mod training;
 
 pub use cache::DecoderCache;
@@ -58,6 +60,7 @@ pub use generation::{DecoderGeneration, GenerationOptions};
 pub use load::DecoderOptions;
 pub use lora::LoraOptions;
 pub use model::Decoder;
+pub use text_loss::TextLoss;
 
 /// The operation in errors of a configuration.
 const CONFIG: &str = "DecoderConfig";

@@ -5,12 +5,9 @@ use super::Topic;
 
 /// Of systems that only programs of a language have.
 pub const SHELL: &str = "The program has commands for whole tasks; programs of a language take this system.";
-const PYTHON_HOST_FUNCTIONS: &str =
-    "Not there yet: a Python program waits for an event on a thread of its own.";
 const PYTHON_CONDITIONAL: &str = "Not there yet: a graph of Python has no conditional nodes.";
 const PYTHON_MEMORY: &str = "The memory of Python is that of tensors. `SELVEDGE_MEMORY_LIMIT` and `SELVEDGE_POOL` configure the pool.";
-const PYTHON_IMAGES: &str =
-    "Not there yet: Python loads one kernel of an image, without linking, globals and tensor maps.";
+const PYTHON_IMAGES: &str = "A kernel of Python gets its data from tensors and numbers: globals and tensor maps would need objects of memory, which Python has none of.";
 const PYTHON_FOREIGN: &str = "Python meets memory of other code through DLPack.";
 const C_DRIVER: &str = "Not there yet: the C ABI has copies of a buffer's parts in one dimension.";
 const C_MEMORY_TRACES: &str = "Not there yet: the C ABI has statistics and snapshots.";
@@ -88,7 +85,7 @@ pub const TOPICS: &[Topic] = &[
                     Lacks("Rust's functions write to the logger of the crate `log`."),
                     Has("sv_set_log_callback"),
                     Has("set_log_callback"),
-                    Lacks("Not there yet: messages do not reach Python's `logging`."),
+                    Lacks("Python's `logging` gets the messages, by loggers below `selvedge`."),
                     Lacks(SHELL),
                 ],
             ),
@@ -129,10 +126,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("sv_device_count sv_device_name sv_device_attribute | sv_device_compute_capability \
                          sv_device_memory sv_device_synchronize"),
                     Has("Device"),
-                    HasSome(
-                        "sv.Device",
-                        "A device of Python has a type, an index and `synchronize`; attributes are not there yet.",
-                    ),
+                    Has("sv.Device | sv.Device.attribute"),
                     Has("info"),
                 ],
             ),
@@ -143,7 +137,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("sv_device_enable_peer_access sv_device_reset | sv_device_can_access_peer \
                          sv_device_disable_peer_access"),
                     Has("Device::enable_peer_access Device::reset"),
-                    Lacks("Not there yet: devices of Python have no peers and no reset."),
+                    Has("sv.Device.enable_peer_access sv.Device.reset"),
                     Lacks(SHELL),
                 ],
             ),
@@ -179,7 +173,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("driver::Stream::on_complete"),
                     Lacks("Not there yet: a C program waits for an event on a thread of its own."),
                     Lacks("Not there yet: a C program waits for an event on a thread of its own."),
-                    Lacks(PYTHON_HOST_FUNCTIONS),
+                    Has("sv.Stream.on_complete"),
                     Lacks(SHELL),
                 ],
             ),
@@ -343,7 +337,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("driver::Device::link | driver::LinkInput"),
                     Lacks(C_LINKING),
                     Lacks(C_LINKING),
-                    Lacks(PYTHON_IMAGES),
+                    Has("sv.Kernel.from_image"),
                     Lacks(SHELL),
                 ],
             ),

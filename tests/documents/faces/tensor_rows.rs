@@ -328,9 +328,8 @@ pub const TOPICS: &[Topic] = &[
                         "sv_matmul sv_matmul_add_to sv_matmul_with_aux | sv_tensor_kron sv_tensor_trace sv_tensor_diag",
                     ),
                     Has("Tensor::matmul matmul MatmulOptions"),
-                    HasSome(
+                    Has(
                         "sv.Tensor.matmul sv.Tensor.gemv | sv.Tensor.dot sv.Tensor.outer sv.Tensor.kron sv.Tensor.trace sv.Tensor.diag",
-                        "Not there yet: a product of Python has no epilogue with a bias and an activation.",
                     ),
                     Has("explain matmul, demo"),
                 ],
@@ -422,9 +421,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("nn::TokenFiles nn::TokenWriter | nn::TokenFormat"),
                     Lacks("Not there yet: a trainer of C takes a text."),
                     Lacks("Not there yet: a trainer of C takes a text."),
-                    Lacks(
-                        "Not there yet: a `Trainer` of Python takes ids as a tensor, and `selvedge train` files of them.",
-                    ),
+                    Has("io.load_ids io.save_ids nn.Trainer"),
                     Has("tokenize, train --data"),
                 ],
             ),

@@ -10,8 +10,7 @@ const C_DATA: &str = "Not there yet: a program of C makes its batches.";
 const C_CACHE: &str = "The cache belongs to the call that generates.";
 const C_BURST: &str = "Devices and exchanges of shards are traits of Rust.";
 const PYTHON_BURST: &str = "Not there yet: a network of Python runs, without plasticity, samplers and edits.";
-const PYTHON_TRAINING_TEXT: &str =
-    "Not there yet: Python has no files of token ids and no folders of several checkpoints.";
+const PYTHON_TRAINING_TEXT: &str = "Not there yet: Python has no folders of several checkpoints.";
 const TRANSFERS: &str = "The backend and its counts are for tests and measurements of Rust programs.";
 
 pub const TOPICS: &[Topic] = &[
@@ -199,13 +198,16 @@ pub const TOPICS: &[Topic] = &[
                 ],
             ),
             (
-                "log-probabilities",
+                "log-probabilities and perplexity",
                 [
-                    Has("nn::LogProbabilities"),
+                    Has("nn::LogProbabilities nn::TextLoss"),
                     HasSome("sv_decoder_logits", "Not there yet: the logits of a whole text give them."),
                     HasSome("nn::Decoder::logits", "Not there yet: the logits of a whole text give them."),
-                    HasSome("sv.Decoder.logits", "Not there yet: the logits of a whole text give them."),
-                    Has("generate --logprobs"),
+                    HasSome(
+                        "sv.Decoder.perplexity sv.Decoder.logits",
+                        "`log_softmax` of the logits of a whole text has the log-probabilities.",
+                    ),
+                    Has("generate --logprobs, eval"),
                 ],
             ),
             (
@@ -214,7 +216,10 @@ pub const TOPICS: &[Topic] = &[
                     Has("nn::StopFilter nn::StreamDecoder"),
                     Lacks(C_TOKENIZERS),
                     Lacks(C_TOKENIZERS),
-                    Lacks("Not there yet: the callback of `generate` gets ids."),
+                    HasSome(
+                        "sv.StreamDecoder",
+                        "A callback of `generate` that returns False ends it at any text.",
+                    ),
                     Has("generate --stop"),
                 ],
             ),
@@ -260,9 +265,7 @@ pub const TOPICS: &[Topic] = &[
                     Has("nn::SubwordTokenizer::train nn::BpeOptions | nn::SplitPattern"),
                     Lacks(C_TOKENIZERS),
                     Lacks(C_TOKENIZERS),
-                    Lacks(
-                        "Not there yet: `selvedge tokenize --train` makes the folder that `sv.Tokenizer.load` reads.",
-                    ),
+                    Has("sv.Tokenizer.train | sv.Tokenizer.save"),
                     Has("tokenize --train"),
                 ],
             ),
