@@ -238,6 +238,11 @@ extern "C" {
 #define SV_ERROR_BACKWARD 42
 
 /**
+ * A collective call failed because of a rank, which the message names.
+ */
+#define SV_ERROR_COLLECTIVE 43
+
+/**
  * The version of the ABI. It moves when a function, struct or code changes its meaning.
  */
 #define SV_ABI_VERSION 3

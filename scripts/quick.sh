@@ -36,6 +36,7 @@ src/capi | lib:capi capi fake:capi:: capi_c:every_function capi_c:headers genera
 src/capi/nn | lib:capi capi:models capi_c:every_function generate:header | the rest of capi_c, .ci/c_abi.sh
 src/catalogue | catalogue | capi_c, tests/gpu
 src/classifier | lib:classifier classifier cli:classify capi:classifier fake:emulated::classifier | tests/gpu
+src/collective | lib:collective collective | nothing
 src/cublas | lib:gemm::cublas fake:cublas fake:gemm:: | tests/gpu
 src/driver | lib:driver fake:self_check fake:contexts fake:losses fake:resets fake:timeouts fake:foreign fake:concurrency | fake random, faults, versions, compile_fail, tests/gpu
 src/driver/graph | lib:driver fake:graphs fake:graph_edges | fake random_graphs, tests/gpu
@@ -124,6 +125,7 @@ tests/cases | nn gemm tensor:values | fake emulated, tests/gpu
 tests/catalogue | catalogue | nothing
 tests/classifier | classifier | nothing
 tests/cli | cli | nothing
+tests/collective | collective | nothing
 tests/common | gemm fake:self_check parity:add:: | every other suite
 tests/compile_fail | - | compile_fail, which builds the library without these features
 tests/data | images sys nn:reference parity:vectors | tests/gpu

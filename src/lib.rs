@@ -106,6 +106,11 @@ pub use types::DType;
 mod from_cudarc {}
 
 /// Compiles the examples of that page.
+#[cfg(all(doctest, feature = "collective"))]
+#[doc = include_str!("../docs/collective.md")]
+mod collective_page {}
+
+/// Compiles the examples of that page.
 #[cfg(all(doctest, feature = "tensor"))]
 #[doc = include_str!("../docs/from-numpy.md")]
 mod from_numpy {}

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::call::{Call, Operation};
-use super::mesh::{Mesh, PIECE, World, WorldId};
+use super::mesh::{Mesh, PIECE, World};
 use super::peers::Failure;
 use super::proof::{Secret, random};
 use super::reduction::{self, Accumulator, ReduceOp};
@@ -30,9 +30,9 @@ pub struct Communicator {
     rank: usize,
     world_size: usize,
     timeout: Duration,
-    secret: Secret,
+    pub(super) secret: Secret,
     /// The address at which this rank listens for new worlds.
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
 }
 
 impl std::fmt::Debug for Communicator {
@@ -127,7 +127,7 @@ impl Communicator {
         })
     }
 
-    fn of_world(
+    pub(super) fn of_world(
         (found, listener): (Found, &TcpListener),
         rank: usize,
         secret: Secret,
@@ -350,7 +350,7 @@ impl Communicator {
             let total = counts.iter().try_fold(0usize, |total, count| total.checked_add(*count));
             lengths(OPERATION, total.unwrap_or(usize::MAX), length)?;
         }
-        // What a rank keeps for itself.
+        // The part that a rank sends to itself.
         lengths(OPERATION, counts[self.rank], received_counts[self.rank])?;
         let call = Call::new(Operation::AllToAllUneven, T::DTYPE, 0);
         let mut rest = values;
@@ -415,76 +415,8 @@ impl Communicator {
         self.exchange_parts(call, &nothing, &mut [], &vec![0; self.world_size])
     }
 
-    /// Divides the ranks into new worlds: those of one color are together, in the order of their keys, and of their ranks for equal
-    /// keys. A rank without a color is in none of them.
-    ///
-    /// # Errors
-    ///
-    /// As [`all_reduce`](Self::all_reduce), and those of connecting the ranks of a new world.
-    pub fn split(&self, color: Option<usize>, key: i64) -> Result<Option<Communicator>> {
-        let failed = |error: std::io::Error| {
-            Error::invalid("split", error, "a system with ports for every pair of ranks")
-        };
-        let listener = TcpListener::bind((self.address.ip(), 0)).map_err(failed)?;
-        let port = listener.local_addr().map_err(failed)?.port();
-        let id: WorldId = random().map_err(failed)?;
-        // For each rank: whether it has a color, the color, the key, the port, the halves of the identity and the address.
-        const FIELDS: usize = 9;
-        let half = |at: usize| u64::from_le_bytes(*id[at..].first_chunk().unwrap_or(&[0; 8]));
-        let (is_v6, address) = match self.address.ip() {
-            std::net::IpAddr::V4(address) => (0, address.to_ipv6_mapped().octets()),
-            std::net::IpAddr::V6(address) => (1, address.octets()),
-        };
-        let word = |at: usize| u64::from_le_bytes(*address[at..].first_chunk().unwrap_or(&[0; 8]));
-        let own: [u64; FIELDS] = [
-            color.is_some().into(),
-            color.unwrap_or_default() as u64,
-            key as u64,
-            port.into(),
-            half(0),
-            half(8),
-            is_v6,
-            word(0),
-            word(8),
-        ];
-        let mut all = vec![0u64; FIELDS * self.world_size];
-        let call = Call::new(Operation::Split, DType::U64, 0);
-        let bytes: &[u8] = bytemuck::cast_slice(&own);
-        let counts = vec![bytes.len(); self.world_size];
-        self.exchange_parts(
-            call,
-            &vec![bytes; self.world_size],
-            bytemuck::cast_slice_mut(&mut all),
-            &counts,
-        )?;
-        let of_ranks: Vec<&[u64]> = all.chunks(FIELDS).collect();
-        let mut members: Vec<usize> =
-            (0..self.world_size).filter(|rank| of_ranks[*rank][..2] == own[..2]).collect();
-        if color.is_none() {
-            return Ok(None);
-        }
-        members.sort_by_key(|rank| (of_ranks[*rank][2] as i64, *rank));
-        let address_of = |rank: &usize| {
-            let fields = of_ranks[*rank];
-            let octets: [u8; 16] = bytemuck::cast([fields[7], fields[8]]);
-            let address = std::net::Ipv6Addr::from(octets);
-            let ip = match (fields[6], address.to_ipv4_mapped()) {
-                (0, Some(address)) => address.into(),
-                _ => address.into(),
-            };
-            SocketAddr::new(ip, fields[3] as u16)
-        };
-        let addresses = members.iter().map(address_of).collect();
-        // The identity of the new world is that of its first rank.
-        let first = of_ranks[members[0]];
-        let found = Found { id: bytemuck::cast([first[4], first[5]]), addresses };
-        let rank = members.iter().position(|rank| *rank == self.rank).unwrap_or_default();
-        let deadline = Instant::now() + self.timeout;
-        Self::of_world((found, &listener), rank, self.secret.clone(), self.timeout, deadline).map(Some)
-    }
-
     /// Runs an exchange that writes the frames of the ranks one behind the other.
-    fn exchange_parts(
+    pub(super) fn exchange_parts(
         &self,
         call: Call,
         outgoing: &[&[u8]],

@@ -19,7 +19,7 @@ struct Launcher {
     run: &'static str,
 }
 
-/// Those that are looked for, in this order: torchrun within a job of Slurm counts.
+/// The launchers, in the order in which they are looked for: torchrun within a job of Slurm counts.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher {
         rank: "RANK",
@@ -51,8 +51,31 @@ const LAUNCHERS: [Launcher; 4] = [
     },
 ];
 
+impl WorldOptions {
+    /// Reads the options from the variables that a launcher sets; `None` if none did.
+    ///
+    /// | launcher | variables |
+    /// |---|---|
+    /// | torchrun, `selvedge launch` | `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`, `TORCHELASTIC_RUN_ID` |
+    /// | Open MPI | `OMPI_COMM_WORLD_RANK`, `…_SIZE`, `…_LOCAL_RANK`, `…_LOCAL_SIZE` |
+    /// | MPICH | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS` |
+    /// | Slurm | `SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID`, `SLURM_STEP_NODELIST`, `SLURM_JOB_ID` |
+    ///
+    /// The first of these that is there counts. `MASTER_ADDR` names the host of rank 0 for all of them; without it, it is the first
+    /// node of Slurm's list, or this host if all ranks are on it. The port is `SELVEDGE_PORT`, or the one after `MASTER_PORT`, which
+    /// torchrun itself uses, or 29501. `SELVEDGE_SECRET` is the secret that ranks prove, and `SELVEDGE_COLLECTIVE_TIMEOUT` the time-out in
+    /// seconds.
+    ///
+    /// # Errors
+    ///
+    /// A variable is missing beside others of its launcher, or is no number in its range. The host of rank 0 is unknown.
+    pub fn from_environment() -> Result<Option<WorldOptions>> {
+        read(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+}
+
 /// As [`WorldOptions::from_environment`], with the variables of a function.
-pub(super) fn read(variable: Variable<'_>) -> Result<Option<WorldOptions>> {
+fn read(variable: Variable<'_>) -> Result<Option<WorldOptions>> {
     // A shell in a Slurm allocation has SLURM_NTASKS, and no rank; other programs use RANK alone.
     let is_complete =
         |launcher: &&Launcher| variable(launcher.rank).is_some() && variable(launcher.size).is_some();

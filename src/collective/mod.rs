@@ -36,7 +36,7 @@
 //!
 //! - Each call is one or two [exchanges](mesh::Mesh::exchange), in which every pair of ranks sends a frame in both directions.
 //!   A frame begins with the call that it belongs to, and a rank compares it with its own.
-//! - What a stranger sends is bounded in size and time, and is answered only after a proof of the secret.
+//! - A stranger's bytes are bounded in size and time, and answered only after a proof of the secret.
 
 mod call;
 mod communicator;
@@ -47,6 +47,7 @@ mod point_to_point;
 mod proof;
 mod reduction;
 mod rendezvous;
+mod split;
 mod wire;
 mod world;
 

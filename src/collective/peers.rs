@@ -195,7 +195,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a notice to all others. Those that have ended do not get it.
+    /// Sends a notice to all others. Ranks that have ended do not get it.
     fn notify(&self, notice: &[u8]) {
         for Connections { notices, .. } in self.connections.iter().flatten() {
             let _ = (&*notices).write_all(notice);

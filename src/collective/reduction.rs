@@ -196,7 +196,7 @@ impl Accumulator {
         Ok(Accumulator { dtype, op, ranks: 0, wide, is_empty: true })
     }
 
-    /// Combines the bytes of a rank's elements from the byte `start` on. All pieces of a rank come before the next rank's.
+    /// Combines the bytes of a rank's elements from the byte `start` on. All bytes of a rank come before the next rank's.
     pub(super) fn add(&mut self, start: usize, bytes: &[u8]) {
         with_number!(self.dtype, T => {
             let wide: &mut [<T as Number>::Wide] = bytemuck::cast_slice_mut(&mut self.wide);
@@ -247,7 +247,7 @@ mod tests {
         let mut accumulator = Accumulator::new("reduce", T::DTYPE, op, bytes).unwrap();
         for rank in ranks {
             let rank: &[u8] = bytemuck::cast_slice(rank);
-            // In two pieces, of which the first has one element.
+            // In two calls, of which the first has one element.
             let (first, rest) = rank.split_at(size_of::<T>());
             accumulator.add(0, first);
             accumulator.add(first.len(), rest);

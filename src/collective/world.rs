@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::environment;
 use crate::error::{Error, Result};
 
 /// The port of rank 0 without another choice.
@@ -80,27 +79,6 @@ impl WorldOptions {
             run: String::new(),
             timeout: DEFAULT_TIMEOUT,
         })
-    }
-
-    /// Reads the options from the variables that a launcher sets; `None` if none did.
-    ///
-    /// | launcher | variables |
-    /// |---|---|
-    /// | torchrun, `selvedge launch` | `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `LOCAL_WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`, `TORCHELASTIC_RUN_ID` |
-    /// | Open MPI | `OMPI_COMM_WORLD_RANK`, `…_SIZE`, `…_LOCAL_RANK`, `…_LOCAL_SIZE` |
-    /// | MPICH | `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS` |
-    /// | Slurm | `SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_LOCALID`, `SLURM_STEP_NODELIST`, `SLURM_JOB_ID` |
-    ///
-    /// The first of these that is there counts. `MASTER_ADDR` names the host of rank 0 for all of them; without it, it is the first
-    /// node of Slurm's list, or this host if all ranks are on it. The port is `SELVEDGE_PORT`, or the one after `MASTER_PORT`, which
-    /// torchrun itself uses, or 29501. `SELVEDGE_SECRET` is the secret that ranks prove, and `SELVEDGE_COLLECTIVE_TIMEOUT` the time-out in
-    /// seconds.
-    ///
-    /// # Errors
-    ///
-    /// A variable is missing beside others of its launcher, or is no number in its range. The host of rank 0 is unknown.
-    pub fn from_environment() -> Result<Option<WorldOptions>> {
-        environment::read(&|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
     /// Names the host and the port of rank 0. With port 0, a rank 0 that is alone takes any.

@@ -1,6 +1,8 @@
 //! Collective operations on the CPU: their values, the ranks as threads and as processes, and everything that goes wrong.
 
 mod failures;
+#[cfg(all(unix, feature = "cli"))]
+mod launched;
 mod operations;
 mod processes;
 mod programs;

@@ -23,6 +23,7 @@ mod failure;
 mod files;
 mod generate;
 mod info;
+mod launch;
 mod memory;
 mod model;
 mod options;
@@ -101,6 +102,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Command::Tokenize(options) => (tokenize::tokenize(options), options.json),
         Command::Srt(options) => return srt::srt(options),
         Command::Classify(options) => return classify::classify(options),
+        Command::Launch(options) => return launch::launch(options),
         Command::Explain(options) => (explain::explain(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };

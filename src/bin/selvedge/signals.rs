@@ -56,6 +56,16 @@ impl Signals {
         Ok(Signals(flag))
     }
 
+    /// Catches SIGINT and SIGTERM, however often they come.
+    pub fn catch_all() -> Result<Signals, Failure> {
+        let flag = Arc::new(AtomicUsize::new(0));
+        for (signal, value) in [(SIGINT, 1), (SIGTERM, 2)] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&flag), value)
+                .map_err(|error| Failure::failed(format!("signal {signal} cannot be caught: {error}")))?;
+        }
+        Ok(Signals(flag))
+    }
+
     /// Returns the signal that came last, if any.
     pub fn received(&self) -> Option<Signal> {
         match self.0.load(Ordering::Relaxed) {

@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) addresses: Vec<SocketAddr>,
 }
 
-/// What a rank says of itself.
+/// The description of a rank, by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hello {
     /// The version of the library.

@@ -22,7 +22,7 @@ const MAX_STRANGERS: usize = 64;
 struct Arrival {
     hello: Hello,
     stream: TcpStream,
-    /// Where the rank listens.
+    /// The address at which the rank listens.
     address: SocketAddr,
 }
 

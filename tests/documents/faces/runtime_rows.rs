@@ -22,6 +22,8 @@ const C_REPORTS: &str =
 const EMBEDDED: &str =
     "The choice of an embedded kernel is internal; `SELVEDGE_ARCH` and `SELVEDGE_IMAGE` influence it.";
 
+const RANKS: &str = "Not there yet: ranks compute together in Rust alone.";
+
 pub const TOPICS: &[Topic] = &[
     Topic {
         name: "Library and process",
@@ -448,5 +450,18 @@ pub const TOPICS: &[Topic] = &[
                 ],
             ),
         ],
+    },
+    Topic {
+        name: "Several processes",
+        rows: &[(
+            "ranks of several processes, and their collective operations",
+            [
+                Has("collective::Communicator | collective::WorldOptions collective::ReduceOp"),
+                Lacks(RANKS),
+                Lacks(RANKS),
+                Lacks(RANKS),
+                Has("launch"),
+            ],
+        )],
     },
 ];

@@ -25,6 +25,7 @@ mod device;
 mod expr;
 mod gemm;
 mod generate;
+mod launch;
 mod memory;
 mod ptx;
 mod run;
@@ -46,6 +47,7 @@ pub use device::DeviceChoice;
 pub use expr::ExprOptions;
 pub use gemm::{ExplainOptions, Explained, MatmulOptions};
 pub use generate::{GenerateOptions, WeightDType};
+pub use launch::LaunchOptions;
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
@@ -117,6 +119,8 @@ pub enum Command {
     Srt(SrtOptions),
     /// Train and run a classifier on rows of a file
     Classify(ClassifyOptions),
+    /// Start the ranks of a program on this host, and end all of them when one fails
+    Launch(LaunchOptions),
     /// Show what would be done, and why, without doing it
     Explain(ExplainOptions),
     /// Compute a tensor, a fused expression and a matrix product, verified and timed; on the CPU if there is no device
