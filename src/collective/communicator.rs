@@ -316,7 +316,7 @@ impl Communicator {
     /// As [`all_reduce`](Self::all_reduce). The lengths do not fit.
     pub fn all_to_all<T: Element>(&self, values: &[T], received: &mut [T]) -> Result<()> {
         lengths("all_to_all", values.len(), received.len())?;
-        if values.len() % self.world_size != 0 {
+        if !values.len().is_multiple_of(self.world_size) {
             let wanted = format!("a multiple of the {} ranks", self.world_size);
             return Err(Error::invalid("all_to_all", format!("{} elements", values.len()), wanted));
         }

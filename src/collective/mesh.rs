@@ -167,10 +167,6 @@ impl Mesh {
         self.peers.rank()
     }
 
-    pub(super) fn world_size(&self) -> usize {
-        self.peers.world_size()
-    }
-
     /// Begins a call, whose exchanges have the phases 0, 1, ….
     pub(super) fn begin(&mut self) {
         self.sequence += 1;
@@ -212,9 +208,9 @@ impl Mesh {
                     let spawned = std::thread::Builder::new().spawn_scoped(scope, work);
                     spawned.map_err(|error| Failure::of(self.rank(), error.to_string()))?;
                 }
-                for from in 0..self.world_size() {
+                for (from, &bytes) in wanted.iter().enumerate() {
                     if from != self.rank() {
-                        self.receive_header(from, header(wanted[from]), deadline)?;
+                        self.receive_header(from, header(bytes), deadline)?;
                     }
                     receive(from, &incoming)?;
                 }
