@@ -174,8 +174,8 @@ impl FusedPass {
     pub fn row(&self, features: &[f32]) -> Result<Option<Classification>> {
         let mut exchange = Exchange::zeroed();
         match exchange.features.get_mut(..features.len()) {
-            Some(place) if features.len() == self.problem.features as usize => {
-                place.copy_from_slice(features)
+            Some(target) if features.len() == self.problem.features as usize => {
+                target.copy_from_slice(features)
             }
             _ => return Ok(None),
         }

@@ -169,8 +169,8 @@ impl<H> Free<H> {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = {
             let mut handles = free();
-            let place = handles.iter().position(|(of, _)| *of == device);
-            place.map(|place| handles.swap_remove(place).1)
+            let index = handles.iter().position(|(of, _)| *of == device);
+            index.map(|index| handles.swap_remove(index).1)
         };
         let mut handle = match kept {
             Some(handle) => handle,

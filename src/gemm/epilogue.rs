@@ -84,9 +84,9 @@ impl EpilogueParts<Range<u64>, Range<u64>> {
         let all = there().map(|(name, range, _)| (name, range)).chain([("A", a), ("B", b), ("C", c)]);
         let all: Vec<(&str, Range<u64>)> = all.collect();
         for (name, range) in all.iter().filter(|(name, _)| matches!(*name, "C" | "aux")) {
-            for (other, place) in all.iter().filter(|(other, _)| other != name) {
-                if range.start < place.end && place.start < range.end {
-                    let found = format!("{name} at {range:#x?} and {other} at {place:#x?}");
+            for (other, other_range) in all.iter().filter(|(other, _)| other != name) {
+                if range.start < other_range.end && other_range.start < range.end {
+                    let found = format!("{name} at {range:#x?} and {other} at {other_range:#x?}");
                     return Err(Error::invalid(OPERATION, found, "memory of its own for what is written"));
                 }
             }

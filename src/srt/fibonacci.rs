@@ -108,9 +108,9 @@ fn doubled<'g>(k: Expr<'g>, bits: u32, dtype: DType) -> [Expr<'g>; 2] {
     let bit = |bit: u32| (k >> i64::from(bit)) & 1i64;
     let at = bit(bits - 1).cast(dtype);
     let first = [at, k.bit_and(0i64).cast(dtype) + 1];
-    (0..bits - 1).rev().fold(first, |[at, above], place| {
+    (0..bits - 1).rev().fold(first, |[at, above], bit_index| {
         let (even, odd) = (at * (above + above - at), at * at + above * above);
-        let is_odd = bit(place).eq(1);
+        let is_odd = bit(bit_index).eq(1);
         [is_odd.choose(odd, even), is_odd.choose(even + odd, odd)]
     })
 }

@@ -75,7 +75,7 @@ impl Tensor {
         WithOutput { input: self, output: output.into() }
     }
 
-    /// Makes the elements this tensor's own, each in a place of its own; whether that took a copy.
+    /// Makes the elements this tensor's own, each at an address of its own; whether that took a copy.
     pub(super) fn own(&mut self) -> Result<bool> {
         let owned = self.storage.is_unique() && !self.layout.may_overlap();
         if !owned {
@@ -136,7 +136,7 @@ impl<'a> TensorMut<'a> {
         TensorMut { tensor: self.tensor, part: self.part }
     }
 
-    /// Returns whether no other tensor shares the elements, and no two of them share a place.
+    /// Returns whether no other tensor shares the elements, and no two of them share an address.
     pub(super) fn is_own(&mut self) -> bool {
         // Whoever has a part has made its tensor own them.
         self.tensor.storage.is_unique() && !self.layout().may_overlap()
@@ -150,7 +150,7 @@ impl<'a> TensorMut<'a> {
         Ok(())
     }
 
-    /// Makes the elements this tensor's own, each in a place of its own.
+    /// Makes the elements this tensor's own, each at an address of its own.
     pub(super) fn own(&mut self) -> Result<()> {
         if self.part.is_none() {
             self.tensor.own()?;

@@ -35,7 +35,7 @@ pub(crate) enum Shared {
 }
 
 impl Drop for Shared {
-    /// A call, because more than a thousand places drop tensors, and inlined counts make a fiftieth of the library.
+    /// A call, because more than a thousand call sites drop tensors, and inlined counts make a fiftieth of the library.
     #[inline(never)]
     fn drop(&mut self) {
         // SAFETY: this is the only drop of a field, and nothing uses it afterwards.
@@ -327,7 +327,7 @@ impl<'a> MemoryMut<'a> {
         }
     }
 
-    /// Copies host memory to the place from byte `start` on, before this returns.
+    /// Copies host memory to the elements from byte `start` on, before this returns.
     pub(crate) fn write(self, start: usize, from: &[u8]) -> Result<()> {
         let range = start..start + from.len();
         match self {

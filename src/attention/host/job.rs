@@ -52,7 +52,7 @@ pub(super) struct Array<'a, T> {
     pub layout: &'a Layout,
 }
 
-/// Memory that threads write at different places.
+/// Memory that threads write at different addresses.
 pub(super) struct Shared<T> {
     start: *mut T,
     length: usize,

@@ -113,7 +113,7 @@ fn philox(seed: u64, number: u64) -> [u32; 4] {
             key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
         }
         let products = [0xD251_1F53 * u64::from(counter[0]), 0xCD9E_8D57 * u64::from(counter[2])];
-        let [high, low] = [32, 0].map(|places| products.map(|product| (product >> places) as u32));
+        let [high, low] = [32, 0].map(|shift| products.map(|product| (product >> shift) as u32));
         counter = [high[1] ^ counter[1] ^ key[0], low[1], high[0] ^ counter[3] ^ key[1], low[0]];
     }
     counter

@@ -501,9 +501,9 @@ mod tests {
     fn chunks_cover_the_bytes_once_and_the_ring_is_smaller_than_the_copy() {
         const LENGTHS: [usize; 12] =
             [1, 2, 15, 64, 65, 700, 4097, 1 << 20, THRESHOLD, THRESHOLD + 1, 1 << 30, isize::MAX as usize];
-        let places = [(0, 0), (16, 1), (4112, 2), (LARGE_PAGE - 1, 5), (16, 16), (4096, 500)];
+        let alignments = [(0, 0), (16, 1), (4112, 2), (LARGE_PAGE - 1, 5), (16, 16), (4096, 500)];
         for threshold in [1, 7, 64, 4096, THRESHOLD, usize::MAX] {
-            for (bytes, (host, cores)) in LENGTHS.iter().flat_map(|&bytes| places.map(|at| (bytes, at))) {
+            for (bytes, (host, cores)) in LENGTHS.iter().flat_map(|&bytes| alignments.map(|at| (bytes, at))) {
                 let plan = StagingPlan::new(host, bytes, threshold, cores);
                 assert!(plan.chunk > 0 && plan.chunk <= LARGEST_CHUNK, "{plan:?}");
                 assert!(plan.slots > plan.queued && plan.slots <= plan.chunks, "{plan:?}");

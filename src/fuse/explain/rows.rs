@@ -128,18 +128,18 @@ impl RowExplanation {
     }
 
     /// Adds the kernel of the index of each element in its group, and returns its output.
-    pub(super) fn add_places(
+    pub(super) fn add_element_indices(
         &mut self,
         (phase, expression): (usize, &Expression),
         shape: &RowShape,
         capability: (i32, i32),
     ) -> Result<Described> {
-        let layout = shape.places()?;
-        let places = (self.add_temporary(8 * shape.size), (DType::I64, layout));
+        let layout = shape.element_indices()?;
+        let element_indices = (self.add_temporary(8 * shape.size), (DType::I64, layout));
         let launches = RowLaunches::Expression(expression.explain(&[], &[layout], capability)?);
         let name = "index of each element in its group".to_owned();
-        self.kernels.push(RowKernel::new((phase, name), [&[], &[places]], launches));
-        Ok(places)
+        self.kernels.push(RowKernel::new((phase, name), [&[], &[element_indices]], launches));
+        Ok(element_indices)
     }
 
     /// Returns the bytes that all kernels read.
@@ -168,7 +168,7 @@ struct PhaseMemory {
     inputs: Vec<Described>,
     values: Vec<Described>,
     stored: Vec<Described>,
-    places: Option<Described>,
+    element_indices: Option<Described>,
 }
 
 impl PhaseMemory {
@@ -179,7 +179,7 @@ impl PhaseMemory {
             let known = match *input {
                 PhaseInput::Input(index) => self.inputs.get(index),
                 PhaseInput::Group(index) => self.values.get(index),
-                PhaseInput::Index => self.places.as_ref(),
+                PhaseInput::Index => self.element_indices.as_ref(),
                 PhaseInput::Stored(index) => self.stored.get(index),
             };
             let &(memory, (dtype, layout)) = known.ok_or_else(|| missing("operand of a phase"))?;
@@ -274,10 +274,10 @@ impl RowProgramState {
             inputs: inputs.map(|(index, operand)| (RowMemory::Input(index), *operand)).collect(),
             values: Vec::new(),
             stored: Vec::new(),
-            places: None,
+            element_indices: None,
         };
-        if let Some(expression) = &self.places {
-            memory.places = Some(found.add_places((0, expression), shape, capability)?);
+        if let Some(expression) = &self.element_indices {
+            memory.element_indices = Some(found.add_element_indices((0, expression), shape, capability)?);
         }
         for number in 0..=self.reductions.len() {
             let stored = compiled.stored.iter().zip(&self.stored);

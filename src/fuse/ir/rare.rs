@@ -87,13 +87,13 @@ impl Program {
         })
     }
 
-    /// Returns a body without the places of its values and constants. `None` if it contains anything but instructions.
+    /// Returns a body without the indices of its values and constants. `None` if it contains anything but instructions.
     fn canonical(&self, rare: &Rare) -> Option<CanonicalBody> {
-        let mut places: HashMap<usize, usize> = HashMap::new();
-        let of = |places: &HashMap<usize, usize>, value: Value| match self.steps[value.index()] {
+        let mut indices: HashMap<usize, usize> = HashMap::new();
+        let of = |indices: &HashMap<usize, usize>, value: Value| match self.steps[value.index()] {
             (Step::Constant(bits), kind) => CanonicalValue::Constant(bits, kind),
-            _ => match places.get(&value.index()) {
-                Some(&place) => CanonicalValue::OfBody(place),
+            _ => match indices.get(&value.index()) {
+                Some(&slot) => CanonicalValue::OfBody(slot),
                 None => CanonicalValue::Outside(value),
             },
         };
@@ -102,13 +102,13 @@ impl Program {
             match self.steps[index].0 {
                 Step::Constant(_) => {}
                 Step::Apply(instruction, operands) => {
-                    instructions.push((instruction, operands.map(|operand| of(&places, operand))));
-                    places.insert(index, instructions.len() - 1);
+                    instructions.push((instruction, operands.map(|operand| of(&indices, operand))));
+                    indices.insert(index, instructions.len() - 1);
                 }
                 _ => return None,
             }
         }
-        let results = rare.results.iter().map(|values| values.map(|value| of(&places, value)));
+        let results = rare.results.iter().map(|values| values.map(|value| of(&indices, value)));
         Some(CanonicalBody { results: results.collect(), instructions })
     }
 }

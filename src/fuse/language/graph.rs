@@ -285,7 +285,7 @@ impl Graph {
     /// neighbouring elements that share it.
     ///
     /// `seed` and `offset` are u64 scalars of this graph, [inputs without dimensions](Self::zero_dim_input), or
-    /// expressions of these. An input lets a captured kernel read its place in the stream from memory; a run
+    /// expressions of these. An input lets a captured kernel read its offset in the stream from memory; a run
     /// passes it one element. Any other operand and any other number of words are errors of
     /// [`expression`](Self::expression).
     ///

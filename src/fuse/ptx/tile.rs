@@ -270,8 +270,8 @@ impl Writer<'_> {
             let part = dtype.size() / parts(dtype);
             let names = (0..parts(dtype))
                 .map(|index| {
-                    let place = format!("[{address}+{}]", index * part);
-                    self.result(register, &format!("ld.global.{kind}"), &[&place])
+                    let source = format!("[{address}+{}]", index * part);
+                    self.result(register, &format!("ld.global.{kind}"), &[&source])
                 })
                 .collect();
             accesses.push((column, names));

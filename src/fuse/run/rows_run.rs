@@ -170,13 +170,20 @@ impl RowProgramState {
     ) -> Result<()> {
         let compiled = &*self.compiled;
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
-        let of_places = shape.places()?;
-        let mut places = run.allocate(if self.places.is_some() { 8 * shape.size } else { 0 })?;
-        if let Some(expression) = &self.places {
-            run.evaluate(expression, &[], &[], &mut [M::output(DType::I64, &mut places, of_places)?])?;
+        let of_element_indices = shape.element_indices()?;
+        let mut element_indices =
+            run.allocate(if self.element_indices.is_some() { 8 * shape.size } else { 0 })?;
+        if let Some(expression) = &self.element_indices {
+            run.evaluate(
+                expression,
+                &[],
+                &[],
+                &mut [M::output(DType::I64, &mut element_indices, of_element_indices)?],
+            )?;
         }
         let (values, stored) = (Vec::new(), Vec::new());
-        let mut of_run = PhaseSources::<'_, '_, M> { inputs, values, stored, places, of_places, groups };
+        let mut of_run =
+            PhaseSources::<'_, '_, M> { inputs, values, stored, element_indices, of_element_indices, groups };
         for number in 0..=self.reductions.len() {
             let stored = compiled.stored.iter().zip(&self.stored);
             for (of, expression) in stored.filter(|(of, _)| of.after == number) {
@@ -235,8 +242,8 @@ struct PhaseSources<'r, 'i, M: RunMemory> {
     inputs: &'r [M::Input<'i>],
     values: Vec<PhaseValues<M::Memory>>,
     stored: Vec<PhaseValues<M::Memory>>,
-    places: M::Memory,
-    of_places: Layout,
+    element_indices: M::Memory,
+    of_element_indices: Layout,
     groups: Layout,
 }
 
@@ -278,7 +285,9 @@ impl<'i, M: RunMemory> PhaseSources<'_, 'i, M> {
         };
         let input = |input: &PhaseInput| match *input {
             PhaseInput::Input(index) => M::expand(inputs.get(index).ok_or_else(|| missing("input"))?, shape),
-            PhaseInput::Index => M::input(DType::I64, &self.places, self.of_places.expand(shape)?),
+            PhaseInput::Index => {
+                M::input(DType::I64, &self.element_indices, self.of_element_indices.expand(shape)?)
+            }
             PhaseInput::Group(index) => {
                 value(self.values.get(index).ok_or_else(|| missing("value of a group"))?)
             }

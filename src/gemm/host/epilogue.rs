@@ -87,7 +87,7 @@ impl<C: Element> HostEpilogue<'_, C> {
 pub(super) struct Row {
     pub row: usize,
     pub column: usize,
-    pub place: usize,
+    pub offset: usize,
 }
 
 /// Applies the epilogue to a row of sums, after alpha and beta.
@@ -110,7 +110,7 @@ pub(super) unsafe fn fuse<T: GemmElement, C: GemmResult<T>>(
         }
         if let Some(aux) = parts.aux {
             for (column, sum) in sums.iter().enumerate() {
-                *aux.add(at.place + column) = C::rounded(*sum);
+                *aux.add(at.offset + column) = C::rounded(*sum);
             }
         }
         if let Some(activate) = T::Sum::ACTIVATE {
@@ -118,7 +118,7 @@ pub(super) unsafe fn fuse<T: GemmElement, C: GemmResult<T>>(
         }
         if let Some(residual) = parts.residual {
             for (column, sum) in sums.iter_mut().enumerate() {
-                *sum = sum.plus((*residual.add(at.place + column)).summand());
+                *sum = sum.plus((*residual.add(at.offset + column)).summand());
             }
         }
     }

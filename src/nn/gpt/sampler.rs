@@ -219,8 +219,8 @@ impl Sampler {
         // The weight of the most likely id is 1.
         let kept = weights[..likely].partition_point(|&weight| weight >= min_p).max(1);
         let uniform = self.generator.uniform(0.0, 1.0, &[1], DType::F64, &Device::cpu())?.to_vec::<f64>()?;
-        let place = uniform.first().copied().unwrap_or(0.0) * sums[kept - 1];
-        Ok(order[sums[..kept].partition_point(|&part| part <= place).min(kept - 1)])
+        let threshold = uniform.first().copied().unwrap_or(0.0) * sums[kept - 1];
+        Ok(order[sums[..kept].partition_point(|&part| part <= threshold).min(kept - 1)])
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`OptimizerCore`], the parameters of an optimizer, their states, and the loop of a step.
 //!
-//! Parameters with places in one storage of [`Parameters`](crate::nn::Parameters) are a group, whose states are one tensor
+//! Parameters with slots in one storage of [`Parameters`](crate::nn::Parameters) are a group, whose states are one tensor
 //! each; any other parameter is a group of its own, and so is each one whose step reads it as a whole. A step launches its
 //! function once for each run: neighbours with a gradient, equal numbers of steps and the same decay. The function reads its numbers from device memory, so a captured step
 //! can be given new ones.
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
+use crate::nn::autograd::{FlatSlot, gradient_run, in_shape, no_grad, update_run};
 use crate::nn::checks::check_number;
 use crate::nn::precision::{wide_dtype, widened};
 use crate::tensor::{Device, Fused, Tensor, TensorMut, TensorOperand};
@@ -101,7 +101,7 @@ pub(super) struct Member {
     /// The position in the optimizer's list.
     pub position: usize,
     pub variable: Variable,
-    place: Option<FlatPlace>,
+    slot: Option<FlatSlot>,
     /// True from the first step or the loaded state on.
     pub has_state: bool,
     pub steps: i32,
@@ -110,7 +110,7 @@ pub(super) struct Member {
 /// Parameters whose states are parts of the same tensors.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// In the order of their places.
+    /// In the order of their slots.
     pub members: Vec<Member>,
     /// Empty until the first step that uses them.
     pub states: Vec<Tensor>,
@@ -189,9 +189,9 @@ impl Group {
 
     /// Returns the positions in the states of members from the first to the last of a range.
     fn part(&self, members: &Range<usize>) -> Option<Range<usize>> {
-        let base = self.members.first()?.place.as_ref()?.start();
-        let first = self.members.get(members.start)?.place.as_ref()?.start();
-        let last = self.members.get(members.end.checked_sub(1)?)?.place.as_ref()?.end();
+        let base = self.members.first()?.slot.as_ref()?.start();
+        let first = self.members.get(members.start)?.slot.as_ref()?.start();
+        let last = self.members.get(members.end.checked_sub(1)?)?.slot.as_ref()?.end();
         Some(first - base..last - base)
     }
 
@@ -255,12 +255,12 @@ impl<R: StepRule> OptimizerCore<R> {
         }
         let mut groups: Vec<Group> = Vec::new();
         for (position, variable) in variables.iter().enumerate() {
-            let (variable, place) = (variable.clone(), variable.place().filter(|_| !R::IS_WHOLE));
-            let member = Member { position, variable, place, has_state: false, steps: 0 };
-            let group = member.place.as_ref().and_then(|place| {
+            let (variable, slot) = (variable.clone(), variable.slot().filter(|_| !R::IS_WHOLE));
+            let member = Member { position, variable, slot, has_state: false, steps: 0 };
+            let group = member.slot.as_ref().and_then(|slot| {
                 groups.iter_mut().find(|group| {
-                    let first = group.members.first().and_then(|first| first.place.as_ref());
-                    first.is_some_and(|first| Arc::ptr_eq(first.storage(), place.storage()))
+                    let first = group.members.first().and_then(|first| first.slot.as_ref());
+                    first.is_some_and(|first| Arc::ptr_eq(first.storage(), slot.storage()))
                 })
             });
             match group {
@@ -269,7 +269,7 @@ impl<R: StepRule> OptimizerCore<R> {
             }
         }
         for group in &mut groups {
-            group.members.sort_by_key(|member| member.place.as_ref().map(FlatPlace::start));
+            group.members.sort_by_key(|member| member.slot.as_ref().map(FlatSlot::start));
         }
         Ok(OptimizerCore {
             rule,
@@ -304,8 +304,8 @@ impl<R: StepRule> OptimizerCore<R> {
                     before = None;
                     continue;
                 }
-                let places = before.and_then(|before| before.place.as_ref().zip(member.place.as_ref()));
-                let continues = places.is_some_and(|(before, place)| before.is_before(place))
+                let slots = before.and_then(|before| before.slot.as_ref().zip(member.slot.as_ref()));
+                let continues = slots.is_some_and(|(before, slot)| before.is_before(slot))
                     && before.is_some_and(|before| before.steps == member.steps)
                     && before.is_some_and(|before| self.decays(before) == self.decays(member));
                 before = Some(member);

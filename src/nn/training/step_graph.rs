@@ -3,7 +3,7 @@
 //! The first step of a shape runs uncaptured: it shows the generators that the step draws from, and creates states,
 //! kernels and plans. The second is captured and launched, and each later one is a launch. Before a launch the numbers
 //! that change between steps are written to memory at fixed addresses: the inputs, the numbers of the optimizer, and the
-//! places of the generators. After it the host counts what the launch did: the positions of the generators, the versions
+//! offsets of the generators. After it the host counts what the launch did: the positions of the generators, the versions
 //! of the changed values, and which parameters have gradients.
 //!
 //! Invariants:

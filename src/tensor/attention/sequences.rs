@@ -1,4 +1,4 @@
-//! The places of sequences of different lengths: a table for an engine, and a mask for the products and the softmax.
+//! The offsets and lengths of sequences of different lengths: a table for an engine, and a mask for the products and the softmax.
 
 use super::super::device::Device;
 use super::super::tensor::{Tensor, mismatch};
@@ -10,14 +10,14 @@ use crate::types::DType;
 
 /// Sequences in arrays of so many queries and keys.
 #[derive(Clone)]
-pub(super) struct SequencePlaces {
+pub(super) struct SequenceOffsets {
     pub sequences: Sequences,
     /// The first query, the number of queries, the first key and the number of keys of each, i32 of shape (sequences, 4).
     pub table: Tensor,
 }
 
-impl SequencePlaces {
-    /// Returns the places of sequences.
+impl SequenceOffsets {
+    /// Returns the offsets of sequences.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl SequencePlaces {
         lengths: &SequenceLengths,
         [batch, queries, keys]: [usize; 3],
         device: &Device,
-    ) -> Result<SequencePlaces> {
+    ) -> Result<SequenceOffsets> {
         match lengths {
             SequenceLengths::Packed { query_offsets, key_offsets } => {
                 packed([query_offsets, key_offsets], [batch, queries, keys], device)
@@ -40,7 +40,7 @@ impl SequencePlaces {
                 let table = Tensor::stack(&[&first, &query_counts, &first, &key_counts], 1)?;
                 let (max_queries, max_keys) = (queries, keys);
                 let sequences = Sequences { count: batch, is_packed: false, max_queries, max_keys };
-                Ok(SequencePlaces { sequences, table })
+                Ok(SequenceOffsets { sequences, table })
             }
         }
     }
@@ -104,12 +104,12 @@ pub(super) fn in_band(band: Band, position: &Tensor, key: &Tensor) -> Result<Ten
     Ok(is_read)
 }
 
-/// Returns the places of sequences one after the other.
+/// Returns the offsets of sequences one after the other.
 fn packed(
     offsets: [&Vec<usize>; 2],
     [batch, queries, keys]: [usize; 3],
     device: &Device,
-) -> Result<SequencePlaces> {
+) -> Result<SequenceOffsets> {
     if batch != 1 {
         return Err(Error::invalid(
             OPERATION,
@@ -163,7 +163,7 @@ fn packed(
     }
     let table = Tensor::from_slice(&table, &[count, 4], device)?;
     let [max_queries, max_keys] = most;
-    Ok(SequencePlaces { sequences: Sequences { count, is_packed: true, max_queries, max_keys }, table })
+    Ok(SequenceOffsets { sequences: Sequences { count, is_packed: true, max_queries, max_keys }, table })
 }
 
 /// Returns the lengths of batches as i32, each of which is checked.

@@ -290,7 +290,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
         let (address, layout) = (std::ptr::null_mut(), Layout::from_shape(shape));
         return Ok(Checked { address, bytes: 0, dtype, layout, device, pinned });
     }
-    // The places of the first and the last element, from that of the element at index 0.
+    // The offsets of the first and the last element, from that of the element at index 0.
     let contiguous = Layout::from_shape(shape);
     let strides: Vec<isize> = match tensor.strides.is_null() {
         true => contiguous.strides().to_vec(),

@@ -124,9 +124,9 @@ impl<'a> MatmulCall<'a, '_, '_> {
         let stream = stream(&Device::from(c.device()))?;
         let (a, b) = (on_device(left, of_a)?, on_device(right, of_b)?);
         let epilogue = device_epilogue(self.fused, self.kept.as_deref_mut(), step, result)?;
-        let place = from(self.start + of_c, result, c.len());
+        let range = from(self.start + of_c, result, c.len());
         let types = (left.dtype(), result);
-        multiply(&stream, &step.product, types, scalars, (a, b, c.slice_mut(place)?), &epilogue)
+        multiply(&stream, &step.product, types, scalars, (a, b, c.slice_mut(range)?), &epilogue)
     }
 }
 
@@ -194,8 +194,8 @@ fn factor<S: Element>(number: Number) -> S {
     let part = size_of::<S>() / if S::DTYPE.kind() == NumberKind::Complex { 2 } else { 1 };
     let mut factor = S::zeroed();
     let bytes = bytemuck::bytes_of_mut(&mut factor);
-    for (place, word) in bytes.chunks_exact_mut(part).zip([re, im]) {
-        place.copy_from_slice(&word.to_le_bytes()[..part]);
+    for (slot, word) in bytes.chunks_exact_mut(part).zip([re, im]) {
+        slot.copy_from_slice(&word.to_le_bytes()[..part]);
     }
     factor
 }

@@ -61,13 +61,13 @@ fn of_bits<'g>(
 
 /// The number from 0 to 1 that has as many bits as a float of the dtype tells apart there.
 fn unit(dtype: DType, bits: Expr<'_>) -> Expr<'_> {
-    let (places, all, float) = match dtype {
+    let (mantissa_bits, all, float) = match dtype {
         DType::F16 => (11, 32, DType::F32),
         DType::BF16 => (8, 32, DType::F32),
         DType::F64 => (53, 64, DType::F64),
         _ => (24, 32, DType::F32),
     };
-    (bits >> (all - places)).cast(float) * 2f64.powi(-places)
+    (bits >> (all - mantissa_bits)).cast(float) * 2f64.powi(-mantissa_bits)
 }
 
 impl Generator {

@@ -173,11 +173,11 @@ impl Tensor {
                 });
             }
         }
-        let places = search(OPERATION, edges, self, true, Sequences::Sorted)?;
+        let positions = search(OPERATION, edges, self, true, Sequences::Sorted)?;
         let last = edges.select(0, -1)?;
         let at_end = self.eq(&last)?;
-        let numbers = fuse((&places, &at_end, bins as i64), |[place, at_end, bins]| {
-            at_end.choose(bins - 1, place - 1)
+        let numbers = fuse((&positions, &at_end, bins as i64), |[position, at_end, bins]| {
+            at_end.choose(bins - 1, position - 1)
         })?;
         tally(OPERATION, &numbers, bins)
     }

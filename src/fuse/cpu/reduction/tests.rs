@@ -70,15 +70,15 @@ fn layouts() -> Vec<(Layout, Layout)> {
     all
 }
 
-/// Numbers whose sums are rounded, without and with special values at places that depend on `seed`.
+/// Numbers whose sums are rounded, without and with special values at indices that depend on `seed`.
 pub(in crate::fuse::cpu) fn numbers(count: usize, seed: usize, special: bool) -> Vec<f64> {
     let mut numbers: Vec<f64> =
         (0..count).map(|k| ((k * 37 + seed * 11) % 101) as f64 * 0.3701 - 18.0).collect();
     if special {
         let each = [-0.0, 0.0, f64::INFINITY, f64::NAN, f64::NEG_INFINITY, -f64::NAN];
         for (at, value) in each.into_iter().take(1 + seed % 6).enumerate() {
-            let place = (seed * 131 + at * 611) % count;
-            numbers[place] = value;
+            let index = (seed * 131 + at * 611) % count;
+            numbers[index] = value;
         }
     }
     numbers
@@ -170,10 +170,10 @@ fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpret
         // Every position of a NaN, of the zeros' signs, and of equal extremes around a step of vectors.
         for length in [1, 8, 33, 65] {
             for (value, rest) in [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (0.0, 1.0)] {
-                for place in (0..length).step_by(1 + length / 16) {
+                for index in (0..length).step_by(1 + length / 16) {
                     let mut numbers = vec![rest; length];
-                    numbers[place] = value;
-                    numbers[length - 1 - place] = value;
+                    numbers[index] = value;
+                    numbers[length - 1 - index] = value;
                     assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
                 }
             }
@@ -200,10 +200,10 @@ fn indices_of_few_columns_have_the_bits_of_the_interpreter() {
             for (value, rest) in
                 [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (-2.0, 1.0), (f64::INFINITY, 0.0)]
             {
-                for place in (0..length * width).step_by(1 + length) {
+                for index in (0..length * width).step_by(1 + length) {
                     let mut numbers = vec![rest; length * width];
-                    numbers[place] = value;
-                    numbers[length * width - 1 - place] = value;
+                    numbers[index] = value;
+                    numbers[length * width - 1 - index] = value;
                     check(&numbers, width);
                 }
             }
@@ -211,9 +211,9 @@ fn indices_of_few_columns_have_the_bits_of_the_interpreter() {
         }
         // Extremes of several blocks, the first of which counts.
         let mut numbers = numbers(4 * 18_000, 7, false);
-        for place in [9_000, 9_001, 17_000] {
-            numbers[4 * place + 1] = 1e6;
-            numbers[4 * place + 2] = -1e6;
+        for index in [9_000, 9_001, 17_000] {
+            numbers[4 * index + 1] = 1e6;
+            numbers[4 * index + 2] = -1e6;
         }
         numbers[4 * 17_999 + 3] = 2e6;
         check(&numbers, 4);

@@ -84,7 +84,7 @@ struct BlockOperand {
     access: BlockAccess,
     /// The distances of rows by kept dimension, innermost first, in elements.
     strides: Vec<isize>,
-    /// The place of a block's elements in scratch memory, in bytes.
+    /// The offset of a block's elements in scratch memory, in bytes.
     scratch: usize,
 }
 
@@ -98,11 +98,11 @@ impl BlockOperand {
 /// The values of a reduction, or others of groups, for the rows of a block, in scratch memory.
 struct BlockValues {
     size: usize,
-    /// The place of one value a row.
+    /// The offset of one value a row.
     values: usize,
-    /// The place of the values spread over their rows' elements, or over a part of the only row, if a phase reads them.
+    /// The offset of the values spread over their rows' elements, or over a part of the only row, if a phase reads them.
     spread: Option<usize>,
-    /// The place of the elements that the fold reads, if it is a reduction.
+    /// The offset of the elements that the fold reads, if it is a reduction.
     folded: usize,
 }
 
@@ -238,7 +238,7 @@ impl BlockRuns {
         axes: &[isize],
     ) -> Option<BlockPlan> {
         let (row, rows) = (shape.size, shape.groups.count());
-        let suits = !program.has_sums && program.places.is_none() && program.stored.is_empty();
+        let suits = !program.has_sums && program.element_indices.is_none() && program.stored.is_empty();
         let suits = suits && program.indices.is_empty() && !program.writes_in_turns();
         let suits = suits && !program.reductions.is_empty() && row > 0 && row <= MAX_ROW && rows > 0;
         if !suits || row < SHORT_ROW && rows > row || row > SHARED_ROW && rows < FEW_ROWS {
@@ -361,11 +361,11 @@ fn access(dimensions: &Dimensions, operand: usize, is_per_group: bool) -> Option
 }
 
 impl BlockPlan {
-    /// Returns the place of so many bytes of scratch memory.
+    /// Returns the offset of so many bytes of scratch memory.
     fn reserve(&mut self, bytes: usize) -> usize {
-        let place = self.bytes;
+        let offset = self.bytes;
         self.bytes += bytes.next_multiple_of(ALIGNMENT);
-        place
+        offset
     }
 
     /// Returns the elements of a row over which values of groups are spread: a part of the only row, if no fold reads them

@@ -118,7 +118,7 @@ impl<'a> BlockRun<'a> {
         let mut ahead = ahead.filter(|_| elements <= MAX_AHEAD);
         let Workspace { scratch, buffers, pointers, inputs, is_filled, streamed } = workspace;
         let scratch = scratch.as_mut_ptr();
-        let at = |place: usize| scratch.wrapping_add(place);
+        let at = |offset: usize| scratch.wrapping_add(offset);
         inputs.clear();
         for (operand, is_filled) in is_filled.iter_mut().enumerate() {
             // SAFETY: the caller guarantees it.
@@ -195,9 +195,9 @@ impl<'a> BlockRun<'a> {
             }
             let computed = stage.reduction.map_or(stage.values.clone(), |number| number..number + 1);
             for values in &plan.values[computed] {
-                let Some(place) = values.spread else { continue };
+                let Some(offset) = values.spread else { continue };
                 for row in 0..count {
-                    let to = at(place + row * plan.spread * values.size);
+                    let to = at(offset + row * plan.spread * values.size);
                     // SAFETY: the scratch memory has as many elements for each row.
                     unsafe { spread(at(values.values + row * values.size), to, values.size, plan.spread) };
                 }

@@ -46,7 +46,7 @@ struct Tile {
 struct Awaited<'a> {
     guard: &'a str,
     plane: usize,
-    place: Name,
+    index: Name,
 }
 
 /// The registers that a thread keeps for all rounds.
@@ -191,7 +191,7 @@ impl KernelWriter<'_> {
             let (kind, at) = (type_of(kind), QUADS_BYTES * threads + part * bytes(kind));
             self.line(format!("@{} st.shared.{kind} [{}+{at}], {};", chain.leads, chain.parked, whole[part]));
         }
-        let place = self.bits32("mad.lo.u32", &[chain.thread, "16", &chain.parked]);
+        let address = self.bits32("mad.lo.u32", &[chain.thread, "16", &chain.parked]);
         let mut at = 0;
         for values in quads {
             for (part, kind) in self.kinds().into_iter().enumerate() {
@@ -199,7 +199,10 @@ impl KernelWriter<'_> {
                 for some in values.chunks(lanes) {
                     let some: Vec<Name> = some.iter().map(|value| value[part].clone()).collect();
                     let kind = type_of(kind);
-                    self.line(format!("st.shared.v{lanes}.{kind} [{place}+{at}], {{{}}};", some.join(", ")));
+                    self.line(format!(
+                        "st.shared.v{lanes}.{kind} [{address}+{at}], {{{}}};",
+                        some.join(", ")
+                    ));
                     at += 16 * threads;
                 }
             }
@@ -234,7 +237,7 @@ impl KernelWriter<'_> {
         let awaited: Vec<Awaited<'_>> = guards
             .iter()
             .zip(awaited)
-            .map(|(guard, (plane, place))| Awaited { guard, plane, place })
+            .map(|(guard, (plane, index))| Awaited { guard, plane, index })
             .collect();
         let mut values = self.await_values(&awaited);
 
@@ -272,8 +275,8 @@ impl KernelWriter<'_> {
             .into_iter()
             .enumerate()
             .map(|(part, kind)| {
-                let place = format!("[{}+{}]", chain.parked, QUADS_BYTES * threads + part * bytes(kind));
-                self.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&place])
+                let source = format!("[{}+{}]", chain.parked, QUADS_BYTES * threads + part * bytes(kind));
+                self.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&source])
             })
             .collect();
         let whole = [whole[0].clone(), whole[whole.len() - 1].clone()];
@@ -284,7 +287,7 @@ impl KernelWriter<'_> {
         let next = self.group(&next);
         self.publish(&publishes, &after, of_groups, &next);
 
-        let place = self.bits32("mad.lo.u32", &[thread, "16", &chain.parked]);
+        let address = self.bits32("mad.lo.u32", &[thread, "16", &chain.parked]);
         let mut at = 0;
         for access in 0..key.accesses as usize {
             let mut planes: Vec<Vec<Name>> = Vec::new();
@@ -293,7 +296,7 @@ impl KernelWriter<'_> {
                 while plane.len() < QUAD {
                     let some: Vec<Name> = (0..lanes).map(|_| self.writer.register(kind.into())).collect();
                     let (list, kind) = (some.join(", "), type_of(kind));
-                    self.line(format!("ld.shared.v{lanes}.{kind} {{{list}}}, [{place}+{at}];"));
+                    self.line(format!("ld.shared.v{lanes}.{kind} {{{list}}}, [{address}+{at}];"));
                     plane.extend(some);
                     at += 16 * threads;
                 }
@@ -318,7 +321,7 @@ impl KernelWriter<'_> {
     }
 
     /// Writes a value, each word with its flag.
-    fn publish(&mut self, guard: &str, value: &Folded, plane: usize, place: &str) {
+    fn publish(&mut self, guard: &str, value: &Folded, plane: usize, index: &str) {
         let mut parts = Vec::new();
         for (part, kind) in self.kinds().into_iter().enumerate() {
             if bytes(kind) == 4 {
@@ -331,7 +334,7 @@ impl KernelWriter<'_> {
         }
         let flag = self.bits32("mov.u32", &["1"]);
         for (at, word) in parts.iter().enumerate() {
-            let address = self.slot(plane + at, place);
+            let address = self.slot(plane + at, index);
             let both = self.result(Register::Bits64, "mov.b64", &[&format!("{{{word}, {flag}}}")]);
             self.line(format!("@{guard} st.volatile.global.u64 [{address}], {both};"));
         }
@@ -350,7 +353,7 @@ impl KernelWriter<'_> {
         let mut slots = Vec::new();
         for value in awaited {
             for (word, bits) in bits.iter().enumerate() {
-                let slot = self.slot(value.plane + word, &value.place);
+                let slot = self.slot(value.plane + word, &value.index);
                 // As if it had arrived.
                 let both = ((1 << 32) | (bits & 0xffff_ffff)).to_string();
                 slots.push((value.guard, slot, self.result(Register::Bits64, "mov.b64", &[&both])));
@@ -392,8 +395,8 @@ impl KernelWriter<'_> {
     }
 
     /// Returns the address of a word with its flag.
-    fn slot(&mut self, plane: usize, place: &str) -> Name {
+    fn slot(&mut self, plane: usize, index: &str) -> Name {
         let base = self.base(plane);
-        self.address(&base, Some(place), SLOT)
+        self.address(&base, Some(index), SLOT)
     }
 }

@@ -73,7 +73,7 @@ struct RowWriter<'a> {
     lefts: HashMap<Name, Name>,
     /// By operand, the bytes before the row in its first line, if lines are copied.
     misalignments: Vec<Name>,
-    /// The place in shared memory of the current access.
+    /// The offset in shared memory of the current access.
     slot: Slot,
     /// The barriers of a cluster, of the stages to come.
     barriers: VecDeque<Barrier>,
@@ -103,7 +103,7 @@ struct RowWriter<'a> {
 struct Thread {
     /// Its index among the threads that share a segment.
     lane: Name,
-    /// Its place in a row of a tile of columns, if neighbouring threads take neighbouring rows.
+    /// Its offset in a row of a tile of columns, if neighbouring threads take neighbouring rows.
     column: Name,
     /// Its warp among those of the row; empty if a row has one warp.
     warp: Name,
@@ -358,10 +358,10 @@ impl<'a> RowWriter<'a> {
     fn held(&mut self) {
         let (key, stages) = (self.key, self.stages);
         let first = self.thread.first.clone();
-        let places =
+        let schedule =
             (0..key.rounds).flat_map(|round| (0..key.accesses_per_round).map(move |group| (round, group)));
         let mut accesses: Vec<Access> =
-            places.map(|(round, group)| self.access(&first, round, group)).collect();
+            schedule.map(|(round, group)| self.access(&first, round, group)).collect();
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
             self.begin_passes(number);
@@ -515,7 +515,7 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Returns the offset of a thread's access from its first element.
-    fn place(&self, round: usize, group: usize) -> usize {
+    fn offset(&self, round: usize, group: usize) -> usize {
         let apart = if self.key.has_columns { self.key.parts } else { self.key.vector };
         round * LANES + group * self.key.threads * apart
     }
