@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::host_memory::deallocate_block;
 
 /// The bytes from which a block is kept; smaller ones stay with the allocator, which keeps them too.
-const LEAST: usize = 64 << 10;
+const MIN_BYTES: usize = 64 << 10;
 /// The most bytes of all kept blocks: about the activations of a step of training on a CPU, which are freed in its backward
 /// and taken again by the next step.
 const MAX_BYTES: usize = 1 << 30;
@@ -40,7 +40,7 @@ static KEPT: Mutex<KeptBlocks> = Mutex::new(KeptBlocks { by_size: BTreeMap::new(
 
 /// Returns the size of the class of `bytes`, or none if blocks of so many bytes are not kept.
 pub(super) fn class_of(bytes: usize) -> Option<usize> {
-    if !(LEAST..=MAX_BYTES).contains(&bytes) {
+    if !(MIN_BYTES..=MAX_BYTES).contains(&bytes) {
         return None;
     }
     Some(bytes.next_multiple_of(bytes.next_power_of_two() / 2 / CLASSES))
@@ -110,13 +110,14 @@ mod tests {
 
     #[test]
     fn a_class_has_at_most_an_eighth_more_bytes() {
-        for bytes in [LEAST, LEAST + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MAX_BYTES]
+        for bytes in
+            [MIN_BYTES, MIN_BYTES + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MAX_BYTES]
         {
             let class = class_of(bytes).unwrap();
             assert!(class >= bytes && class <= bytes + bytes / CLASSES, "{bytes} {class}");
             assert_eq!(class_of(class), Some(class), "{bytes}");
         }
-        assert_eq!([0, LEAST - 1, MAX_BYTES + 1].map(class_of), [None; 3]);
+        assert_eq!([0, MIN_BYTES - 1, MAX_BYTES + 1].map(class_of), [None; 3]);
     }
 
     #[test]
@@ -144,7 +145,7 @@ mod tests {
         let device = Device::cpu();
         let is_aligned =
             |tensor: &Tensor| tensor.as_slice::<u8>().unwrap().as_ptr().addr().is_multiple_of(64);
-        for bytes in [1 << 10, 3_000, 4_097, 50_001, LEAST, 1_000_003, (4 << 20) + 1] {
+        for bytes in [1 << 10, 3_000, 4_097, 50_001, MIN_BYTES, 1_000_003, (4 << 20) + 1] {
             // Blocks of one size side by side start at different distances from a line.
             for round in ["fresh", "kept", "trimmed"] {
                 let tensors: Vec<Tensor> =

@@ -25,7 +25,7 @@ const GROWTH_TRACKER: &str = "loss_scale.growth_tracker";
 
 /// The scale to which skipped steps lead at most, 2⁻¹⁴. A scale of 0 would make gradients 0 and their factor infinite; this one
 /// is a normal number of each dtype that a loss can have.
-const MINIMUM: f32 = 1.0 / 16384.0;
+const MIN_SCALE: f32 = 1.0 / 16384.0;
 
 /// The factor of a loss for gradients in f16, whose small ones would become 0 otherwise. The rules are those of PyTorch's
 /// `GradScaler`.
@@ -159,9 +159,9 @@ impl LossScaler {
             return loss.backward();
         }
         let initial = self.numbers.initial;
-        if loss.dtype() == DType::F16 && initial < f64::from(MINIMUM) {
+        if loss.dtype() == DType::F16 && initial < f64::from(MIN_SCALE) {
             let found = format!("a loss of f16 and a scale that begins at {initial}");
-            return Err(Error::invalid("LossScale", found, format!("at least {MINIMUM}, or a loss of f32")));
+            return Err(Error::invalid("LossScale", found, format!("at least {MIN_SCALE}, or a loss of f32")));
         }
         let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
         // A gradient may share the memory of the first one.
@@ -210,7 +210,7 @@ impl LossScaler {
                 let is_grown = steps.eq(interval);
                 let larger = is_grown.choose(grown.is_finite().choose(grown, scale), scale);
                 // A smaller scale is the caller's, and stays.
-                let smaller = (scale * backoff).maximum(scale.minimum(MINIMUM));
+                let smaller = (scale * backoff).maximum(scale.minimum(MIN_SCALE));
                 let scale = is_finite.choose(larger, smaller);
                 [scale, is_finite.choose(is_grown.choose(0, steps), 0)]
             })

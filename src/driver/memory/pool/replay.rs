@@ -15,7 +15,7 @@ use super::trace::{MemoryTrace, TraceEvent};
 use crate::error::{Error, Result};
 
 /// The memory limit of a simulated device: its pages must be counted on this machine.
-const MOST: u64 = 32 << 40;
+const MAX_BYTES: u64 = 32 << 40;
 
 /// The memory source of a replayed pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,7 +295,7 @@ impl MemoryTrace {
             live: 0,
             peak_live: 0,
         };
-        let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MOST).min(MOST)));
+        let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MAX_BYTES).min(MAX_BYTES)));
         let mut replay = Replay { heap, backing, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
         // The result of each request: `None` after its free, an inner `None` if there was no memory for it.
         let mut alive: Vec<Option<Option<Live>>> = Vec::new();

@@ -5,7 +5,7 @@ use crate::driver::memory::pool::arena::FreeAfter;
 use crate::error::Result;
 
 /// The largest page.
-const LARGEST_PAGE: u64 = 64 << 20;
+const MAX_PAGE: u64 = 64 << 20;
 
 /// A placement of a block: at the start of `first`, with memory missing from `gap` on.
 pub(super) struct Placement {
@@ -190,7 +190,7 @@ impl Heap {
             pages.push(self.spare.remove(at));
         }
         let mut unit = power_below((self.reserved / 256).max(missing / 32))
-            .clamp(granularity, LARGEST_PAGE.max(granularity));
+            .clamp(granularity, MAX_PAGE.max(granularity));
         while total < missing {
             let left = missing - total;
             let affordable = self.affordable(allowed);
