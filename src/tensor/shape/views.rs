@@ -242,6 +242,7 @@ impl Tensor {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] where another size would change.
+    #[doc(alias = "broadcast_to")]
     pub fn expand(&self, shape: &[usize]) -> Result<Tensor> {
         Ok(self.view_as(self.layout().expand(&Shape::new(shape)?)?))
     }
