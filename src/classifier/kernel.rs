@@ -192,11 +192,11 @@ impl FusedPass {
             return Ok(None);
         }
         let classes = self.problem.classes as usize;
-        let numbers = |all: [f32; MAX_CLASSES]| all.iter().take(classes).map(|&x| x.into()).collect();
+        let values = |all: [f32; MAX_CLASSES]| all.iter().take(classes).map(|&x| x.into()).collect();
         Ok(Some(Classification {
             class: exchange.class as usize,
-            posterior: numbers(exchange.posterior),
-            beliefs: numbers(exchange.beliefs),
+            posterior: values(exchange.posterior),
+            beliefs: values(exchange.beliefs),
             free_energy: exchange.energy.into(),
             confidence: exchange.confidence.into(),
         }))

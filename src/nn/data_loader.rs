@@ -105,12 +105,12 @@ struct Source {
 struct BatchIndex {
     seed: u64,
     epoch: u64,
-    number: u64,
+    batch: u64,
 }
 
 impl Source {
     fn batch(&self, index: BatchIndex) -> Result<Vec<Tensor>> {
-        let first = (index.number as usize).saturating_mul(self.batch_size).min(self.rows);
+        let first = (index.batch as usize).saturating_mul(self.batch_size).min(self.rows);
         let end = first.saturating_add(self.batch_size).min(self.rows);
         if !self.is_shuffled {
             let view = |tensor: &Tensor| tensor.slice(0, first as isize..end as isize);
@@ -171,7 +171,7 @@ impl Workers {
         while self.next < batches && self.pending.len() < ahead {
             let (reply, receiver) = sync_channel(1);
             let worker = self.jobs.get(self.next as usize % self.jobs.len().max(1)).ok_or_else(ended)?;
-            worker.send((BatchIndex { number: self.next, ..index }, reply)).map_err(|_| ended())?;
+            worker.send((BatchIndex { batch: self.next, ..index }, reply)).map_err(|_| ended())?;
             self.pending.push_back(receiver);
             self.next += 1;
         }
@@ -241,7 +241,7 @@ impl DataLoader {
             self.set_epoch(self.epoch.wrapping_add(1));
             return Ok(None);
         }
-        let index = BatchIndex { seed: self.options.seed, epoch: self.epoch, number: self.batch };
+        let index = BatchIndex { seed: self.options.seed, epoch: self.epoch, batch: self.batch };
         let batch = if self.options.workers == 0 {
             self.source.batch(index)?
         } else {

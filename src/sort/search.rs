@@ -111,11 +111,11 @@ fn search_rows(
     find: impl Fn(usize, u64) -> usize + Sync,
 ) {
     in_units(thread_count(), UNIT, positions, |first, positions| {
-        let (mut number, count, mut positions) = (first, positions.len(), positions.iter_mut());
+        let (mut index, count, mut positions) = (first, positions.len(), positions.iter_mut());
         values.for_keys(first, count, |keys| {
             for (key, to) in keys.iter().zip(positions.by_ref()) {
-                *to = find(number / of_values.max(1) * of_sequences, *key) as i64;
-                number += 1;
+                *to = find(index / of_values.max(1) * of_sequences, *key) as i64;
+                index += 1;
             }
         });
     });

@@ -7,7 +7,7 @@ use super::device::Device;
 use super::evaluate::{OperandSource, evaluate_named};
 use super::kernel::{Output, OutputTarget};
 use super::operand::{Inputs, TensorOperand};
-use super::random::{Generator, memory_of_draw, numbers_of_draw};
+use super::random::{Generator, memory_of_draw, seed_and_offset_of_draw};
 use super::tensor::{Tensor, mismatch};
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number};
@@ -83,7 +83,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
                 build(graph, operands, [numbers[0], numbers[1]], scalars)
             })?;
             let numbers =
-                || Ok([&numbers_of_draw(self.operation, generator, blocks)?[..], &scalars].concat());
+                || Ok([&seed_and_offset_of_draw(self.operation, generator, blocks)?[..], &scalars].concat());
             return self.run(expression, shape, device, &[], numbers);
         };
         let expression = self.expression(1 + SCALARS, true, |graph, operands, numbers, state| {

@@ -175,14 +175,14 @@ mod sealed {
 
     impl HasTarget for Tensor {
         fn target(&mut self) -> Result<OutputTarget<'_>> {
-            self.own()?;
+            self.make_unique()?;
             self.part_target(None)
         }
     }
 
     impl HasTarget for TensorMut<'_> {
         fn target(&mut self) -> Result<OutputTarget<'_>> {
-            self.own_target()
+            self.unique_target()
         }
     }
 }

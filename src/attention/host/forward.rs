@@ -97,8 +97,8 @@ pub fn forward_host<T: HostElement>(
             let values = &mut rows[row * wide..][..wide];
             // The sum of a row without keys is 0. NaN stays NaN.
             let is_empty = sums[row] == T::Real::ZERO;
-            let kept = problem.dropout.map_or(1.0, |dropout| dropout.scale());
-            let factor = if is_empty { 0.0 } else { kept / sums[row].to_f64() };
+            let dropout_scale = problem.dropout.map_or(1.0, |dropout| dropout.scale());
+            let factor = if is_empty { 0.0 } else { dropout_scale / sums[row].to_f64() };
             T::Real::scale(values, T::Real::from_f64(factor));
             let at = (span.batch * sizes.heads + head) * sizes.queries + span.queries.start + first + row;
             let of_row = match is_empty {

@@ -33,9 +33,9 @@ macro_rules! truncations {
             // NaN gives the smallest integer here too.
             let $inside = if x > MIN_FLOAT { x } else { MIN_FLOAT };
             let $inside = if $inside < MAX_FLOAT { $inside } else { MAX_FLOAT };
-            let number: $integer = $convert;
-            let number = if x >= END { <$integer>::MAX } else { number };
-            if x.is_nan() { 0 } else { number }
+            let converted: $integer = $convert;
+            let converted = if x >= END { <$integer>::MAX } else { converted };
+            if x.is_nan() { 0 } else { converted }
         }
     )*};
 }

@@ -65,8 +65,8 @@ impl Writer<'_> {
         self.result(Register::Bits32, mnemonic, operands)
     }
 
-    fn plus(&mut self, name: &str, number: u32) -> Name {
-        if number == 0 { name.to_owned() } else { self.of("add.u32", &[name, &number.to_string()]) }
+    fn plus(&mut self, name: &str, offset: u32) -> Name {
+        if offset == 0 { name.to_owned() } else { self.of("add.u32", &[name, &offset.to_string()]) }
     }
 
     /// Emits `name · factor` for a power of two.

@@ -184,9 +184,9 @@ impl RowProgramState {
         let (values, stored) = (Vec::new(), Vec::new());
         let mut of_run =
             PhaseSources::<'_, '_, M> { inputs, values, stored, element_indices, of_element_indices, groups };
-        for number in 0..=self.reductions.len() {
+        for reduction_index in 0..=self.reductions.len() {
             let stored = compiled.stored.iter().zip(&self.stored);
-            for (of, expression) in stored.filter(|(of, _)| of.after == number) {
+            for (of, expression) in stored.filter(|(of, _)| of.after == reduction_index) {
                 let is_per_group = of.kind == StoredKind::Groups;
                 let layout = if is_per_group { groups } else { elements };
                 let of_phase = match of.kind {
@@ -206,8 +206,8 @@ impl RowProgramState {
                 drop((targets, of_phase));
                 of_run.stored.extend(found);
             }
-            let Some(reduction) = self.reductions.get(number) else { break };
-            let operands = &compiled.reductions[number].operands;
+            let Some(reduction) = self.reductions.get(reduction_index) else { break };
+            let operands = &compiled.reductions[reduction_index].operands;
             let dtype = reduction.output();
             let mut memory = run.allocate(groups.count() * dtype.size())?;
             let of_phase = of_run.of(operands, &shape.elements)?;
@@ -229,7 +229,7 @@ impl RowProgramState {
             let of_finish = M::inputs_of(finish, given, of_run.inputs, outputs)?;
             let of_phase = of_run.with(&of_finish, &finish.operands, within)?;
             let scalars = finish.operands.scalars(scalars, shape);
-            let chosen = outputs.iter_mut().enumerate().filter(|(number, _)| finish.outputs.contains(number));
+            let chosen = outputs.iter_mut().enumerate().filter(|(output, _)| finish.outputs.contains(output));
             let mut chosen: Vec<M::Output<'_>> = chosen.map(|(_, output)| M::reborrow(output)).collect();
             run.evaluate(expression, &of_phase, &scalars, &mut chosen)?;
         }
@@ -253,8 +253,8 @@ impl<'i, M: RunMemory> PhaseSources<'_, 'i, M> {
     where
         'i: 'a,
     {
-        let unchanged = |number: usize| {
-            let input = self.inputs.get(number).ok_or_else(|| missing("input"))?;
+        let unchanged = |input_index: usize| {
+            let input = self.inputs.get(input_index).ok_or_else(|| missing("input"))?;
             M::expand(input, M::described(input).1.shape())
         };
         phase.numbers().map(unchanged).collect()

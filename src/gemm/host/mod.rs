@@ -131,8 +131,8 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
         b: operand_of_b,
         c: c.as_mut_ptr(),
         stored_c: product.stored_c(),
-        alpha: number(alpha.sum()),
-        beta: number(beta.sum()),
+        alpha: sum_of_words(alpha.sum()),
+        beta: sum_of_words(beta.sum()),
         epilogue: epilogue.raw(),
         tile,
         tiles,
@@ -144,7 +144,7 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
 }
 
 /// Alpha or beta out of the form that kernels take them in.
-fn number<S: Sum>(words: [u64; 2]) -> S {
+fn sum_of_words<S: Sum>(words: [u64; 2]) -> S {
     bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&words)[..size_of::<S>()])
 }
 
@@ -363,9 +363,9 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
             match made {
                 Made::InPlace => scratch.row.extend(row.iter().map(|element| element.summand())),
                 Made::Sums => {
-                    let numbers = sums.iter().zip(&*row);
+                    let elements = sums.iter().zip(&*row);
                     let finished =
-                        numbers.map(|(sum, element)| sum.finished(self.alpha, self.beta, old(element)));
+                        elements.map(|(sum, element)| sum.finished(self.alpha, self.beta, old(element)));
                     scratch.row.extend(finished);
                 }
                 Made::Zeros => {
@@ -379,8 +379,8 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                 // SAFETY: the epilogue was checked with the product.
                 unsafe { fuse::<T, C>(&self.epilogue, at, &mut scratch.row) };
             }
-            for (element, number) in row.iter_mut().zip(&scratch.row) {
-                *element = C::rounded(*number);
+            for (element, value) in row.iter_mut().zip(&scratch.row) {
+                *element = C::rounded(*value);
             }
         }
     }
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     /// Numbers whose sums depend on their order.
-    fn numbers(count: usize) -> Vec<f32> {
+    fn elements(count: usize) -> Vec<f32> {
         let mut state = 1u32;
         let mut next = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -443,9 +443,9 @@ mod tests {
     #[test]
     fn bits_do_not_depend_on_the_number_of_threads() {
         for (m, n, k, batch) in PRODUCTS {
-            let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
+            let (a, b) = (elements(m * k * batch), elements(k * n * batch));
             let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
-            let (bias, residual) = (numbers(n), numbers(m * n * batch));
+            let (bias, residual) = (elements(n), elements(m * n * batch));
             let by = |threads: usize| {
                 let (mut c, mut aux) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
                 let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::GeluTanh);
@@ -476,8 +476,8 @@ mod tests {
         ];
         for (m, n, k, batch) in products {
             for transposes in [false, true] {
-                let (a, b, old) = (numbers(m * k * batch), numbers(k * n * batch), numbers(m * n * batch));
-                let bias = numbers(n);
+                let (a, b, old) = (elements(m * k * batch), elements(k * n * batch), elements(m * n * batch));
+                let bias = elements(n);
                 let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
                 let product = if transposes { product.b(Operation::Transpose) } else { product };
                 let mut c = old.clone();
@@ -508,7 +508,7 @@ mod tests {
         }
         let (n, k) = (1301, 301);
         for operation in [Operation::None, Operation::Transpose] {
-            let (a, b) = (numbers(8 * k), numbers(k * n));
+            let (a, b) = (elements(8 * k), elements(k * n));
             let by = |rows: std::ops::Range<usize>| {
                 let product = Product::new(rows.len(), n, k).b(operation);
                 let mut c = vec![0.0f32; rows.len() * n];

@@ -274,9 +274,9 @@ pub(super) fn run_on(
     // The copies are freed on the stream, after the launch.
     let operands = Operands::new(stream, problem, [a, b])?;
     let (a, b) = (operands.a(), operands.b());
-    let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
+    let scalar = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
     let arguments =
-        LaunchArguments { problem, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
+        LaunchArguments { problem, alpha: scalar(scalars.alpha), beta: scalar(scalars.beta), epilogue };
     match configuration {
         Configuration::Persistent(persistent) => persistent.run(stream, &arguments, &a, &b, c),
         Configuration::SplitK(split_k) => split_k.run(stream, &arguments, &a, &b, c),

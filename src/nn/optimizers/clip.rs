@@ -81,8 +81,8 @@ impl GradientBlock {
                 storages.push(storage(slot));
             }
         }
-        let number = |slot: &FlatSlot| storages.iter().position(|known| *known == storage(slot));
-        each.sort_by_key(|(_, slot)| slot.as_ref().map(|slot| (number(slot), slot.start())));
+        let storage_index = |slot: &FlatSlot| storages.iter().position(|known| *known == storage(slot));
+        each.sort_by_key(|(_, slot)| slot.as_ref().map(|slot| (storage_index(slot), slot.start())));
         let mut blocks: Vec<(Vec<Variable>, Option<FlatSlot>)> = Vec::new();
         for (parameter, slot) in each {
             let continued = blocks.last_mut().filter(|(_, last)| {

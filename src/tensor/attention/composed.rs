@@ -19,7 +19,7 @@ use super::super::matmul::Matmul;
 use super::super::shape::in_shape;
 use super::super::tensor::Tensor;
 use super::OPERATION;
-use super::dropout::kept;
+use super::dropout::keep_mask;
 use super::engine::ResultOrder;
 use super::options::{AttentionOptions, SequenceLengths};
 use super::sequences::{SequenceOffsets, in_band};
@@ -128,7 +128,7 @@ fn all_masks(
     key_length: usize,
 ) -> Result<(Option<Tensor>, bool)> {
     let (band, mask, length) = (options.band(), options.mask.as_ref(), queries.shape()[2]);
-    let own = match offsets {
+    let base_mask = match offsets {
         Some(offsets) => offsets.mask(band, length, key_length)?,
         None if band == Band::causal() || band.is_full() => return Ok((mask.cloned(), !band.is_full())),
         None => {
@@ -140,15 +140,15 @@ fn all_masks(
         }
     };
     let all = match mask {
-        None => own,
-        Some(mask) if mask.dtype() == DType::Bool => own.logical_and(mask)?,
-        Some(mask) => own.choose(mask, f64::NEG_INFINITY)?,
+        None => base_mask,
+        Some(mask) if mask.dtype() == DType::Bool => base_mask.logical_and(mask)?,
+        Some(mask) => base_mask.choose(mask, f64::NEG_INFINITY)?,
     };
     Ok((Some(all), false))
 }
 
 /// Returns bools that are true for probabilities that the dropout keeps.
-fn kept_probabilities(
+fn keep_probabilities_mask(
     options: &AttentionOptions,
     offsets: Option<&SequenceOffsets>,
     queries: &Tensor,
@@ -161,17 +161,17 @@ fn kept_probabilities(
     let (Some(offsets), Some(SequenceLengths::Packed { query_offsets, key_offsets })) =
         (offsets, &options.lengths)
     else {
-        return kept(generator, threshold, [batch, heads, length, key_length], &device);
+        return keep_mask(generator, threshold, [batch, heads, length, key_length], &device);
     };
     // Positions are counted from each sequence's first.
     let sizes = [offsets.sequences.count, heads, offsets.sequences.max_queries, offsets.sequences.max_keys];
-    let of_sequences = kept(generator, threshold, sizes, &device)?;
+    let of_sequences = keep_mask(generator, threshold, sizes, &device)?;
     let mut all = Tensor::zeros(&[batch, heads, length, key_length], DType::Bool, &device)?;
     for index in 0..offsets.sequences.count {
         let (query, key) = (query_offsets[index], key_offsets[index]);
         let (count, key_count) = (query_offsets[index + 1] - query, key_offsets[index + 1] - key);
-        let own = of_sequences.narrow(0, index, 1)?.narrow(2, 0, count)?.narrow(3, 0, key_count)?;
-        all.in_place().narrow(2, query, count)?.narrow(3, key, key_count)?.assign(&own)?;
+        let sequence_mask = of_sequences.narrow(0, index, 1)?.narrow(2, 0, count)?.narrow(3, 0, key_count)?;
+        all.in_place().narrow(2, query, count)?.narrow(3, key, key_count)?.assign(&sequence_mask)?;
     }
     Ok(all)
 }
@@ -263,7 +263,7 @@ impl ComposedAttention {
         let kept = match options.threshold() {
             0 => None,
             threshold => {
-                let mask = kept_probabilities(options, offsets.as_ref(), &queries, key_length)?;
+                let mask = keep_probabilities_mask(options, offsets.as_ref(), &queries, key_length)?;
                 Some(Kept { mask, scale: Dropout { seed: 0, offset: 0, threshold }.scale() })
             }
         };

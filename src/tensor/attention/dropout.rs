@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::super::device::Device;
 use super::super::element_generator::ElementGenerator;
 use super::super::fused::Fused;
-use super::super::random::{CapturedPhiloxState, Generator, memory_of_draw, numbers_of_draw};
+use super::super::random::{CapturedPhiloxState, Generator, memory_of_draw, seed_and_offset_of_draw};
 use super::super::tensor::Tensor;
 use super::OPERATION;
 use crate::attention::Dropout;
@@ -38,7 +38,7 @@ impl DropoutState {
                 DropoutState { dropout, memory: Some(memory) }
             }
             None => {
-                let [seed, offset] = numbers_of_draw(OPERATION, &generator, blocks)?;
+                let [seed, offset] = seed_and_offset_of_draw(OPERATION, &generator, blocks)?;
                 DropoutState { dropout: Dropout { seed, offset, threshold }, memory: None }
             }
         })
@@ -50,7 +50,7 @@ impl DropoutState {
 /// # Errors
 ///
 /// As [`DropoutState::take`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
-pub(super) fn kept(
+pub(super) fn keep_mask(
     generator: Option<&Generator>,
     threshold: u32,
     [batch, heads, queries, keys]: [usize; 4],

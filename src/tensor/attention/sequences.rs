@@ -57,8 +57,8 @@ impl SequenceOffsets {
             let column = |index: usize| self.table.narrow(1, index, 1)?.reshape(&[count as isize, 1, 1, 1]);
             let positions = Tensor::arange(0, length, 1, DType::I32, &device)?.unsqueeze(-1)?;
             let position = (&positions - &column(first)?)?;
-            let own = position.ge(0)?.logical_and(&position.lt(&column(first + 1)?)?)?;
-            if is_packed { own.any_keepdim(0) } else { Ok(own) }
+            let is_inside = position.ge(0)?.logical_and(&position.lt(&column(first + 1)?)?)?;
+            if is_packed { is_inside.any_keepdim(0) } else { Ok(is_inside) }
         };
         Ok([of(0, queries)?, of(2, keys)?])
     }
@@ -78,11 +78,11 @@ impl SequenceOffsets {
         let query = (&query - &first_query)?;
         let key = (&Tensor::arange(0, keys, 1, DType::I32, &device)? - &first_key)?;
         let inside = |position: &Tensor, count: &Tensor| position.ge(0)?.logical_and(&position.lt(count)?);
-        let own = inside(&query, &query_count)?.logical_and(&inside(&key, &key_count)?)?;
+        let is_inside = inside(&query, &query_count)?.logical_and(&inside(&key, &key_count)?)?;
         let position = (&query + &(&key_count - &query_count)?)?;
-        let own = own.logical_and(&in_band(band, &position, &key)?)?;
+        let is_inside = is_inside.logical_and(&in_band(band, &position, &key)?)?;
         // A position is of one sequence at most.
-        if is_packed { own.any_keepdim(0) } else { Ok(own) }
+        if is_packed { is_inside.any_keepdim(0) } else { Ok(is_inside) }
     }
 }
 
@@ -153,11 +153,10 @@ fn packed(
         for (which, offsets) in offsets.iter().enumerate() {
             let (first, end) = (offsets[index], offsets[index + 1]);
             most[which] = most[which].max(end - first);
-            for number in [first, end - first] {
-                let number = i32::try_from(number).map_err(|_| {
-                    Error::invalid(OPERATION, format!("position {number}"), "fewer than 2^31")
-                })?;
-                table.push(number);
+            for value in [first, end - first] {
+                let value = i32::try_from(value)
+                    .map_err(|_| Error::invalid(OPERATION, format!("position {value}"), "fewer than 2^31"))?;
+                table.push(value);
             }
         }
     }

@@ -473,32 +473,32 @@ fn from_zero(numbers: &Tensor, none: usize) -> Result<Tensor> {
     fuse((numbers, none as i64), |[number, none]| number.eq(0).choose(none, number - 1))
 }
 
-/// Combines rows with the rows of `own` at their targets; those past the end are left out.
+/// Combines rows with the rows of `original` at their targets; those past the end are left out.
 fn accumulate(
-    own: &Tensor,
+    original: &Tensor,
     targets: &Tensor,
     elements: &Tensor,
     reduction: ScatterReduction,
     include_self: bool,
 ) -> Result<Tensor> {
-    if targets.count() == 0 || own.count() == 0 {
-        return Ok(own.clone());
+    if targets.count() == 0 || original.count() == 0 {
+        return Ok(original.clone());
     }
-    let dtype = own.dtype();
+    let dtype = original.dtype();
     let work = match dtype {
         DType::F16 | DType::BF16 => DType::F32,
         // A mean is within the dtype, but the sum need not be.
         _ if dtype.is_integer() && reduction == ScatterReduction::Mean && dtype != DType::U64 => DType::I64,
         _ => dtype,
     };
-    let runs = Runs::new(targets, own.shape().first().copied().unwrap_or(0))?;
+    let runs = Runs::new(targets, original.shape().first().copied().unwrap_or(0))?;
     let at_runs = match include_self {
-        true => Some(own.index_select_unchecked(0, &runs.targets)?.cast(work)?),
+        true => Some(original.index_select_unchecked(0, &runs.targets)?.cast(work)?),
         false => None,
     };
     let combine = |elements: &Tensor, at_runs: Option<&Tensor>| {
         let combined = runs.combine(elements, |x, y| reduction.merge(x, y))?;
-        at_runs.map_or_else(|| Ok(combined.clone()), |own| reduction.merge(own, &combined))
+        at_runs.map_or_else(|| Ok(combined.clone()), |original| reduction.merge(original, &combined))
     };
     let elements = elements.cast(work)?;
     let combined = if reduction != ScatterReduction::Mean {
@@ -516,7 +516,7 @@ fn accumulate(
             mean_of_halves(&of_halves(upper_half)?, &of_halves(lower_half)?, &lengths)?
         }
     };
-    let mut result = own.clone();
+    let mut result = original.clone();
     result.in_place().index_copy_unchecked(0, &runs.targets, &combined.cast(dtype)?)?;
     Ok(result)
 }

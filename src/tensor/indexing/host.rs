@@ -151,8 +151,8 @@ fn gather_runs<const RUN: usize>(
     run_on_threads(count, &|| {
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, mut elements)) = next else { break };
-            let mut walk = space.walk(number * part);
+            let Some((part_index, mut elements)) = next else { break };
+            let mut walk = space.walk(part_index * part);
             let mut inside = true;
             while !elements.is_empty() {
                 let (runs, strides) = walk.line();

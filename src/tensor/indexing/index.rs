@@ -331,9 +331,9 @@ impl<'a> IndexPlan<'a> {
         let (mut views, mut indices) = (Vec::new(), Vec::new());
         // The dimensions of the tensor and of the view that are behind; and the entries, to find those between arrays.
         let (mut dimension, mut axis) = (0, 0);
-        let mut numbers = Vec::new();
+        let mut entry_indices = Vec::new();
         let mut first = None;
-        for (number, entry) in entries.iter().enumerate() {
+        for (entry_index, entry) in entries.iter().enumerate() {
             match entry {
                 Index::At(position) if !has_arrays => {
                     checked(*position, dimension, tensor.shape()[dimension])?;
@@ -349,7 +349,7 @@ impl<'a> IndexPlan<'a> {
                         &tensor.device(),
                     )?;
                     first = first.or(Some(axis));
-                    numbers.push(number);
+                    entry_indices.push(entry_index);
                     indices.push(IndexArray { axis, dimension, positions: Cow::Owned(index) });
                     (dimension, axis) = (dimension + 1, axis + 1);
                 }
@@ -365,7 +365,7 @@ impl<'a> IndexPlan<'a> {
                 Index::Tensor(array) => {
                     one_device(CALL.name(), [tensor, *array])?;
                     first = first.or(Some(axis));
-                    numbers.push(number);
+                    entry_indices.push(entry_index);
                     if array.dtype() == DType::Bool {
                         let found = mask_indices(tensor, dimension, array)?;
                         for index in found {
@@ -380,7 +380,8 @@ impl<'a> IndexPlan<'a> {
             }
         }
         let Some(first) = first else { return Ok(IndexPlan { views, arrays: None }) };
-        let are_neighbours = numbers.windows(2).all(|pair| matches!(pair, [one, next] if one + 1 == *next));
+        let are_neighbours =
+            entry_indices.windows(2).all(|pair| matches!(pair, [one, next] if one + 1 == *next));
         let axis = if are_neighbours { first } else { 0 };
         Ok(IndexPlan { views, arrays: Some(IndexArrays { indices, axis }) })
     }

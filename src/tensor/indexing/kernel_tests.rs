@@ -442,8 +442,8 @@ fn without(memory: &[u8], layout: &Layout, bytes: usize) -> Vec<u8> {
 }
 
 fn offsets(layout: &Layout) -> impl Iterator<Item = usize> + '_ {
-    (0..layout.count()).map(|number| {
-        let mut rest = number;
+    (0..layout.count()).map(|index| {
+        let mut rest = index;
         let mut offset = layout.offset() as isize;
         for axis in (0..layout.rank()).rev() {
             offset += (rest % layout.shape()[axis]) as isize * layout.strides()[axis];

@@ -179,7 +179,7 @@ impl IndexSpace {
 
     /// Returns whether two neighbours can be one unit of twice the size.
     fn pairs_up(&self) -> bool {
-        let even = |number: &i64| number % 2 == 0;
+        let even = |value: &i64| value % 2 == 0;
         self.run().is_multiple_of(2)
             && MOVED.iter().all(|&operand| {
                 let outer = &self.stride[operand][1..self.rank as usize];

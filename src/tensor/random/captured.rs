@@ -165,8 +165,8 @@ pub(super) fn state_of_draw(
             (Some(stream), true) => {
                 let before = stream.blocks;
                 stream.blocks = before.wrapping_add(blocks);
-                let number = |index| stream.state.select(0, index);
-                Ok(Some(CapturedPhiloxState { seed: number(0)?, base: number(1)?, before }))
+                let part = |index| stream.state.select(0, index);
+                Ok(Some(CapturedPhiloxState { seed: part(0)?, base: part(1)?, before }))
             }
             (None, true) => Err(refused(operation, "a generator that the uncaptured work did not draw from")),
             (Some(_), false) => Ok(None),

@@ -26,7 +26,7 @@ thread_local! {
 #[derive(Clone)]
 enum PhiloxState {
     /// The seed, and the first block.
-    Numbers([u64; 2]),
+    Values([u64; 2]),
     Memory(Box<CapturedPhiloxState>),
 }
 
@@ -109,7 +109,7 @@ pub(in crate::tensor) fn memory_of_draw(
 ) -> Result<Option<CapturedPhiloxState>> {
     match repeated_draw(operation, generator, blocks, |state| matches!(state, PhiloxState::Memory(_)))? {
         RepeatedDraw::Found(PhiloxState::Memory(state)) => Ok(Some(*state)),
-        RepeatedDraw::Found(PhiloxState::Numbers(_)) | RepeatedDraw::Other => Ok(None),
+        RepeatedDraw::Found(PhiloxState::Values(_)) | RepeatedDraw::Other => Ok(None),
         RepeatedDraw::NoReplay => {
             let state = state_of_draw(operation, generator, blocks, device)?;
             if let Some(state) = &state {
@@ -125,20 +125,20 @@ pub(in crate::tensor) fn memory_of_draw(
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a draw that the recorded work did not make.
-pub(in crate::tensor) fn numbers_of_draw(
+pub(in crate::tensor) fn seed_and_offset_of_draw(
     operation: &'static str,
     generator: &Generator,
     blocks: u64,
 ) -> Result<[u64; 2]> {
-    match repeated_draw(operation, generator, blocks, |state| matches!(state, PhiloxState::Numbers(_)))? {
-        RepeatedDraw::Found(PhiloxState::Numbers(numbers)) => Ok(numbers),
+    match repeated_draw(operation, generator, blocks, |state| matches!(state, PhiloxState::Values(_)))? {
+        RepeatedDraw::Found(PhiloxState::Values(values)) => Ok(values),
         RepeatedDraw::Found(PhiloxState::Memory(_)) | RepeatedDraw::Other => {
             Err(other_draw(format!("{operation} on the host in place of a captured draw")))
         }
         RepeatedDraw::NoReplay => {
-            let numbers = generator.take(blocks);
-            record(generator, blocks, PhiloxState::Numbers(numbers));
-            Ok(numbers)
+            let values = generator.take(blocks);
+            record(generator, blocks, PhiloxState::Values(values));
+            Ok(values)
         }
     }
 }

@@ -201,6 +201,6 @@ fn flat(tensor: &Tensor) -> Result<Tensor> {
 }
 
 /// The number of an element for each of `count` positions.
-fn numbers(count: usize, like: &Tensor) -> Result<Tensor> {
+fn indices(count: usize, like: &Tensor) -> Result<Tensor> {
     Tensor::arange(0i64, count as i64, 1i64, DType::I64, &like.device())
 }

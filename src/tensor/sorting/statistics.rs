@@ -1,6 +1,6 @@
 //! Statistics of sorted rows: medians, quantiles, modes.
 
-use super::{AxisRows, numbers};
+use super::{AxisRows, indices};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::tensor::{Tensor, fuse};
@@ -169,7 +169,7 @@ impl Tensor {
         let rows = AxisRows::new(OPERATION, self, axis)?;
         rows.check_not_empty(OPERATION)?;
         let sorted = rows.sort(OPERATION, false)?;
-        let positions = numbers(rows.length(), self)?;
+        let positions = indices(rows.length(), self)?;
         // The position at which the run of equal elements begins that a position belongs to.
         let starts = fuse([&differs_from_previous(&sorted.values)?, &positions], |[is_first, position]| {
             is_first.choose(position, 0)

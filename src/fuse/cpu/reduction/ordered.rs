@@ -109,11 +109,11 @@ macro_rules! floats {
             #[inline(always)]
             fn greater(self, other: Self) -> Self {
                 // The second one if it is NaN.
-                let number = if self > other { self } else { other };
+                let greater = if self > other { self } else { other };
                 // Equal numbers have equal bits, zeros apart.
                 let both = <$type>::from_bits(self.to_bits() & other.to_bits());
-                let number = if self == other { both } else { number };
-                if self != self { self } else { number }
+                let greater = if self == other { both } else { greater };
+                if self != self { self } else { greater }
             }
 
             #[inline(always)]
@@ -187,9 +187,9 @@ macro_rules! floats {
                 // Chosen from maxima, because a choice of `key` itself becomes a slow masked store.
                 let nan = $choose(x_last, key_last, $compare::<_CMP_UNORD_Q>(key, key));
                 let is_nan = $compare::<_CMP_UNORD_Q>(key, x);
-                let number = $choose($and(x_last, key_last), nan, is_nan);
+                let greater = $choose($and(x_last, key_last), nan, is_nan);
                 // SAFETY: as above.
-                unsafe { $store(keys.as_mut_ptr(), number) };
+                unsafe { $store(keys.as_mut_ptr(), greater) };
             }
             count
         }

@@ -285,15 +285,15 @@ impl BlockRuns {
             plan.operands.push(BlockOperand { size: dtype.size(), access, strides, scratch });
         }
         let shared = plan.reserve(block * row * size_of::<u64>());
-        for (number, reduction) in program.reductions.iter().enumerate() {
+        for (index, reduction) in program.reductions.iter().enumerate() {
             let of = &reduction.reduction;
             let size = of.row_value()?.size();
             let stage = plan.stage(
-                (&of.prologue, &self.code_of_reductions[number].prologue),
+                (&of.prologue, &self.code_of_reductions[index].prologue),
                 &reduction.operands,
                 scalars,
                 shape,
-                Some((number, of.is_plain())),
+                Some((index, of.is_plain())),
             )?;
             plan.stages.push(stage);
             let values = plan.reserve(block * size);
@@ -310,11 +310,11 @@ impl BlockRuns {
             stage.values = first..plan.values.len();
             plan.stages.push(stage);
         }
-        for (number, finish) in program.finishes.iter().enumerate() {
-            let replaced = self.finishes.replaced.get(number).and_then(Option::as_ref);
+        for (index, finish) in program.finishes.iter().enumerate() {
+            let replaced = self.finishes.replaced.get(index).and_then(Option::as_ref);
             let (finish, code) = match replaced {
                 Some((finish, code)) => (finish, code),
-                None => (finish, &self.code_of_finishes[number]),
+                None => (finish, &self.code_of_finishes[index]),
             };
             let mut stage = plan.finish((finish, code), scalars, shape)?;
             stage.outputs = finish.outputs.iter().map(|output| inputs + output).collect();
@@ -406,7 +406,7 @@ impl BlockPlan {
             PhaseInput::Input(input) => Some(BlockSource::Operand(input)),
             PhaseInput::Group(value) => Some(BlockSource::Spread(value)),
             // The program has no stored values, and outputs of blocks read these.
-            PhaseInput::Stored(number) if number < reductions => Some(BlockSource::Folded(number)),
+            PhaseInput::Stored(index) if index < reductions => Some(BlockSource::Folded(index)),
             PhaseInput::Stored(value) => Some(BlockSource::Spread(value)),
             PhaseInput::Index => None,
         };
@@ -417,7 +417,7 @@ impl BlockPlan {
             code: code.clone(),
             constants,
             sources: operands.inputs.iter().map(source).collect::<Option<Vec<_>>>()?,
-            reduction: reduction.map(|(number, _)| number),
+            reduction: reduction.map(|(index, _)| index),
             scalars: of_stage,
             is_per_group: false,
             values: 0..0,

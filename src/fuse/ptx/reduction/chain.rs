@@ -35,7 +35,7 @@ const WHOLE_BYTES: usize = 16;
 
 /// The position of a tile.
 struct Tile {
-    number: Name,
+    tile_index: Name,
     /// In its row, and in its group.
     of_row: Name,
     of_group: Name,
@@ -165,10 +165,10 @@ impl KernelWriter<'_> {
         self.line(format!("@{} st.shared.b32 [{}], {drawn};", chain.draws, chain.ticket));
     }
 
-    fn tile(&mut self, chain: &Chain<'_>, number: &str) -> Tile {
+    fn tile(&mut self, chain: &Chain<'_>, tile_index: &str) -> Tile {
         let key = chain.key;
-        let number = self.widened(number);
-        let (row, of_row) = self.divide(&number, self.parameters.launch());
+        let tile_index = self.widened(tile_index);
+        let (row, of_row) = self.divide(&tile_index, self.parameters.launch());
         let narrow = match self.wide {
             true => self.bits32("cvt.u32.u64", &[&of_row]),
             false => of_row.clone(),
@@ -177,7 +177,7 @@ impl KernelWriter<'_> {
         let coordinates = self.decode(&row, 0..key.outer_dims);
         let first = self.widened(&chain.first);
         let first = self.times_plus(&of_row, &key.tile().to_string(), &first);
-        Tile { number, of_row, of_group, part: Part { coordinates, first } }
+        Tile { tile_index, of_row, of_group, part: Part { coordinates, first } }
     }
 
     /// Publishes the total of a tile, and parks its elements, which are scanned within the tile.
@@ -185,7 +185,7 @@ impl KernelWriter<'_> {
         let whole = self.merged(&totals.before_warp, &totals.of_warp);
         // After the output and the counter.
         let of_tiles = self.compiled.prologue.inputs.len() + 2;
-        self.publish(&chain.leads, &whole, of_tiles, &tile.number);
+        self.publish(&chain.leads, &whole, of_tiles, &tile.tile_index);
         let threads = (chain.key.threads * chain.key.warps) as usize;
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let (kind, at) = (type_of(kind), QUADS_BYTES * threads + part * bytes(kind));
@@ -212,15 +212,15 @@ impl KernelWriter<'_> {
     /// Waits for the prefix of a tile, if `number` is one, and stores its results. It draws the next ticket
     /// in between: after the wait, so that the ticket's tile begins soon, and early enough for the ticket to
     /// arrive before its use.
-    fn finish_tile(&mut self, chain: &Chain<'_>, number: &str) -> Name {
+    fn finish_tile(&mut self, chain: &Chain<'_>, tile_index: &str) -> Name {
         let (key, thread) = (chain.key, chain.thread);
         let (warp_bits, threads) = (WARP.trailing_zeros(), (key.threads * key.warps) as usize);
-        let tile = self.tile(chain, number);
-        let is_there = self.predicate("setp.lt.u32", &[number, &chain.tiles]);
+        let tile = self.tile(chain, tile_index);
+        let is_there = self.predicate("setp.lt.u32", &[tile_index, &chain.tiles]);
         let of_tiles = self.compiled.prologue.inputs.len() + 2;
         let of_groups = of_tiles + words(&self.compiled.rules);
         let in_group = self.widened(&tile.of_group);
-        let group = self.index("sub.u32", "sub.u64", &[&tile.number, &in_group]);
+        let group = self.index("sub.u32", "sub.u64", &[&tile.tile_index, &in_group]);
         let mut guards = Vec::new();
         let mut awaited = Vec::new();
         for first in (0..GROUP).step_by(threads) {
@@ -283,7 +283,7 @@ impl KernelWriter<'_> {
         let after = self.merged(&before, &whole);
         let ends = self.predicate("setp.eq.u32", &[&tile.of_group, &(GROUP - 1).to_string()]);
         let publishes = self.predicate("and.pred", &[&chain.leads, &ends]);
-        let next = self.plus(&tile.number, 1);
+        let next = self.plus(&tile.tile_index, 1);
         let next = self.group(&next);
         self.publish(&publishes, &after, of_groups, &next);
 

@@ -187,10 +187,10 @@ impl KernelWriter<'_> {
         }
     }
 
-    pub(in crate::fuse) fn plus(&mut self, index: &str, number: usize) -> Name {
-        match number {
+    pub(in crate::fuse) fn plus(&mut self, index: &str, offset: usize) -> Name {
+        match offset {
             0 => index.to_owned(),
-            _ => self.index("add.u32", "add.u64", &[index, &number.to_string()]),
+            _ => self.index("add.u32", "add.u64", &[index, &offset.to_string()]),
         }
     }
 

@@ -184,7 +184,7 @@ impl RowWriter<'_> {
         let row = self.kernel.word(self.kernel.parameters.row());
         let schedule =
             (0..key.rounds).flat_map(|round| (0..key.accesses_per_round).map(move |group| (round, group)));
-        for (number, (round, group)) in schedule.enumerate() {
+        for (access_index, (round, group)) in schedule.enumerate() {
             let access = self.access(first, round, group);
             let guard = match (self.thread.inside.clone(), access.valid.clone()) {
                 (inside, valid) if inside.is_empty() && valid.is_empty() => String::new(),
@@ -194,7 +194,7 @@ impl RowWriter<'_> {
             let index = self.kernel.times_plus(chunk, &row, &access.index);
             for output in self.sums.first..self.outputs.len() {
                 let dtype = self.outputs[output].dtype;
-                let registers = &self.sums.registers[output - self.sums.first][number * key.vector..];
+                let registers = &self.sums.registers[output - self.sums.first][access_index * key.vector..];
                 let elements: Vec<[Name; 2]> =
                     registers[..key.vector].iter().map(|name| [name.clone(), name.clone()]).collect();
                 let base = self.kernel.base(inputs + output);

@@ -172,8 +172,8 @@ impl RowWriter<'_> {
         let mnemonic = "st.async.shared::cluster.mbarrier::complete_tx::bytes";
         for (part, kind) in kernel.kinds().into_iter().enumerate() {
             let slot = kernel.bits32("mapa.shared::cluster.u32", &[&slots[part], block]);
-            for (number, value) in values.iter().enumerate() {
-                let (at, value) = (number * apart * bytes(kind), &value[part]);
+            for (value_index, value) in values.iter().enumerate() {
+                let (at, value) = (value_index * apart * bytes(kind), &value[part]);
                 let kind = type_of(kind);
                 kernel.line(format!("@{guard} {mnemonic}.{kind} [{slot}+{at}], {value}, [{barrier}];"));
             }

@@ -183,8 +183,8 @@ impl RowWriter<'_> {
         let mut loaded: Vec<Vec<[Name; 2]>> = Vec::with_capacity(access.raw.len());
         for (input, raw) in access.raw.iter().enumerate() {
             if stages.operands.inputs[input] == PhaseInput::Index && stages.is_loaded(input, wanted) {
-                let places = (0..self.key.vector).map(|element| self.index_in_row(&access.index, element));
-                loaded.push(places.map(|index| [index.clone(), index]).collect());
+                let indices = (0..self.key.vector).map(|element| self.index_in_row(&access.index, element));
+                loaded.push(indices.map(|index| [index.clone(), index]).collect());
                 continue;
             }
             let operand = self.operand_of[input].filter(|_| !raw.is_empty());

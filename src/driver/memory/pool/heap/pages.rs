@@ -125,12 +125,12 @@ impl Heap {
         budget: u64,
     ) -> (Vec<Hole>, u64) {
         let (mut holes, mut total) = (Vec::new(), 0);
-        for (number, arena) in self.arenas.iter().enumerate() {
+        for (arena_index, arena) in self.arenas.iter().enumerate() {
             for index in arena.free_of(COMPLETE) {
                 if total >= wanted {
                     return (holes, total);
                 }
-                if number == at && index == placement.first {
+                if arena_index == at && index == placement.first {
                     continue;
                 }
                 let node = arena.node(index);
@@ -144,7 +144,7 @@ impl Heap {
                     span = Some((span.map_or(address, |(from, _)| from), end));
                 }
                 if let Some((from, to)) = span {
-                    holes.push(Hole { arena: number, index, from, to });
+                    holes.push(Hole { arena: arena_index, index, from, to });
                 }
             }
         }
