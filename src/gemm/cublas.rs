@@ -128,8 +128,8 @@ fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
             parts.activation == Activation::GeluTanh && problem.result == DType::F64,
             "gelu of f64 to all its digits",
         ),
-        (parts.residual.is_some() && parts.activation != Activation::None, "residual after an activation"),
-        (parts.residual.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
+        (parts.aux_in.is_some() && parts.activation != Activation::None, "residual after an activation"),
+        (parts.aux_in.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
         (parts.aux.is_some() && parts.activation != Activation::GeluTanh, "aux without gelu"),
         (
             parts.aux.is_some() && misplaced_aux(),
@@ -231,8 +231,8 @@ pub(super) fn run_on(
     })?;
     let fused = FusedCall {
         // A residual takes the place of a C that is not read.
-        call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },
-        addend: parts.residual.unwrap_or(call.matrices[2].address),
+        call: if parts.aux_in.is_some() { Call { beta: one, ..call } } else { call },
+        addend: parts.aux_in.unwrap_or(call.matrices[2].address),
         bias: parts.bias,
         function,
         aux: parts.aux,

@@ -69,7 +69,7 @@ impl<'a, C: Element> HostEpilogue<'a, C> {
     /// Adds the residual, laid out like C, after the activation.
     #[must_use]
     pub fn residual(mut self, residual: &'a [C]) -> HostEpilogue<'a, C> {
-        self.parts.residual = Some(residual);
+        self.parts.aux_in = Some(residual);
         self
     }
 }
@@ -116,7 +116,7 @@ pub(super) unsafe fn fuse<T: GemmElement, C: GemmResult<T>>(
         if let Some(activate) = T::Sum::ACTIVATE {
             activate(parts.activation, sums);
         }
-        if let Some(residual) = parts.residual {
+        if let Some(residual) = parts.aux_in {
             for (column, sum) in sums.iter_mut().enumerate() {
                 *sum = sum.plus((*residual.add(at.offset + column)).summand());
             }

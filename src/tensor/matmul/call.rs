@@ -84,7 +84,7 @@ impl<'a> MatmulCall<'a, '_, '_> {
     fn on_host<T: GemmElement, C: GemmResult<T>>(&mut self, step: &GemmStep) -> Result<()> {
         let (alpha, beta) = self.factors::<T>();
         let [of_a, of_b, of_c] = step.starts;
-        let MatmulEpilogue { bias, activation, residual, .. } = self.fused;
+        let MatmulEpilogue { bias, activation, aux_in, .. } = self.fused;
         let [left, right] = self.sides(step);
         let (a, b) = (on_host::<T>(left, of_a)?, on_host::<T>(right, of_b)?);
         let mut epilogue = HostEpilogue::new().activation(*activation);
@@ -95,7 +95,7 @@ impl<'a> MatmulCall<'a, '_, '_> {
                 false => epilogue.bias_of_columns(vector),
             };
         }
-        if let Some(residual) = residual {
+        if let Some(residual) = aux_in {
             epilogue = epilogue.residual(on_host::<C>(residual, of_c)?);
         }
         if let Some(aux) = &mut self.aux {
@@ -137,7 +137,7 @@ fn device_epilogue<'e>(
     step: &GemmStep,
     result: DType,
 ) -> Result<DeviceEpilogue<'e>> {
-    let MatmulEpilogue { bias, activation, residual, is_derivative } = fused;
+    let MatmulEpilogue { bias, activation, aux_in, is_derivative } = fused;
     let [_, _, of_c] = step.starts;
     Ok(DeviceEpilogue {
         bias: bias.as_ref().map(|bias| on_device(&bias.vector, 0)).transpose()?,
@@ -150,7 +150,7 @@ fn device_epilogue<'e>(
             None => None,
         },
         activation: *activation,
-        residual: residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?,
+        aux_in: aux_in.as_ref().map(|aux_in| on_device(aux_in, of_c)).transpose()?,
         is_derivative: *is_derivative,
     })
 }
