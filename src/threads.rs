@@ -157,7 +157,7 @@ struct Job {
     id: u64,
     work: *const (dyn Fn() + Sync),
     /// Threads that may still join.
-    places: usize,
+    slots: usize,
 }
 
 // SAFETY: the closure is `Sync`, and its caller keeps it alive while a thread may call it.
@@ -272,9 +272,9 @@ pub(crate) fn in_units<T: Send>(
 }
 
 /// Adds a job to the queue, and starts the threads that it lacks. Returns none if the pool has no thread.
-fn add_job(places: usize, work: &(dyn Fn() + Sync)) -> Option<u64> {
+fn add_job(slots: usize, work: &(dyn Fn() + Sync)) -> Option<u64> {
     let mut pool = pool();
-    while pool.threads.len() < places && !pool.is_ending {
+    while pool.threads.len() < slots && !pool.is_ending {
         let name = format!("selvedge-cpu-{}", pool.threads.len() + 1);
         // A thread that the system refuses is left out: the others do its share.
         match std::thread::Builder::new().name(name).spawn(serve) {
@@ -292,10 +292,10 @@ fn add_job(places: usize, work: &(dyn Fn() + Sync)) -> Option<u64> {
     let work = unsafe {
         std::mem::transmute::<*const (dyn Fn() + Sync + '_), *const (dyn Fn() + Sync + 'static)>(work)
     };
-    pool.queue.push_back(Job { id, work, places });
+    pool.queue.push_back(Job { id, work, slots });
     QUEUED.store(pool.queue.len(), Ordering::Release);
     pool.helpers.push(Helpers { id, running: 0, panic: None });
-    let woken = pool.idle.min(places);
+    let woken = pool.idle.min(slots);
     drop(pool);
     for _ in 0..woken {
         JOB_ADDED.notify_one();
@@ -367,8 +367,8 @@ fn serve() {
         };
         has_spun = false;
         let (id, work) = (job.id, job.work);
-        job.places -= 1;
-        if job.places == 0 {
+        job.slots -= 1;
+        if job.slots == 0 {
             pool.queue.pop_front();
             QUEUED.store(pool.queue.len(), Ordering::Release);
         }

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::planned_kernel::PlannedKernel;
-use super::problem::{Band, MAX_DECODE_QUERIES, Problem, Sizes, place};
+use super::problem::{Band, MAX_DECODE_QUERIES, Problem, Sizes, address_and_strides};
 use super::unsupported::Unsupported;
 use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::{Error, Result};
@@ -375,22 +375,22 @@ pub fn decode(
 
     let limit = |limit: Option<usize>| limit.unwrap_or(UNLIMITED).min(UNLIMITED) as i32;
     let Band { before, after } = problem.band;
-    let new_place = |part: Option<&(DeviceSlice<'_, u8>, &Layout)>| {
-        part.map_or((0, [0; 3]), |(memory, layout)| place(memory.address(), layout))
+    let new_address_and_strides = |part: Option<&(DeviceSlice<'_, u8>, &Layout)>| {
+        part.map_or((0, [0; 3]), |(memory, layout)| address_and_strides(memory.address(), layout))
     };
-    let (new_keys, new_key_strides) = new_place(new.as_ref().map(|new| &new.keys));
-    let (new_values, new_value_strides) = new_place(new.as_ref().map(|new| &new.values));
-    let (query_place, query_strides) = place(queries.address(), &problem.queries);
-    let (key_place, key_strides) = place(keys.address(), &problem.keys);
-    let (value_place, value_strides) = place(values.address(), &problem.values);
-    let (result_place, result_strides) = place(result.0.address(), result.1);
+    let (new_keys, new_key_strides) = new_address_and_strides(new.as_ref().map(|new| &new.keys));
+    let (new_values, new_value_strides) = new_address_and_strides(new.as_ref().map(|new| &new.values));
+    let (query_address, query_strides) = address_and_strides(queries.address(), &problem.queries);
+    let (key_address, key_strides) = address_and_strides(keys.address(), &problem.keys);
+    let (value_address, value_strides) = address_and_strides(values.address(), &problem.values);
+    let (result_address, result_strides) = address_and_strides(result.0.address(), result.1);
     let parameters = DecodeParameters {
-        queries: query_place,
+        queries: query_address,
         new_keys,
         new_values,
-        keys: key_place,
-        values: value_place,
-        result: result_place,
+        keys: key_address,
+        values: value_address,
+        result: result_address,
         cosines: angles.as_ref().map_or(0, |angles| angles.cosines.address()),
         sines: angles.as_ref().map_or(0, |angles| angles.sines.address()),
         lengths: lengths.as_ref().map_or(0, DeviceSlice::address),

@@ -238,7 +238,7 @@ impl Sizes {
 }
 
 /// Returns the address of a layout's first element of 16 bits, and its strides between batches, heads and positions.
-pub(super) fn place(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
+pub(super) fn address_and_strides(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
     let strides = layout.strides();
     let stride = |axis: usize| strides.get(axis).copied().unwrap_or(0) as i64;
     (address + (layout.offset() * size_of::<u16>()) as u64, [stride(0), stride(1), stride(2)])

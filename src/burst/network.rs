@@ -401,10 +401,10 @@ fn checked_parameters(neurons: &Neurons, areas: &[Area], threads: usize) -> Resu
     run_on_threads(threads, &|| {
         loop {
             let block = blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some((block, places)) = block else { return };
-            for (id, place) in (block * size..).zip(places) {
+            let Some((block, slots)) = block else { return };
+            for (id, slot) in (block * size..).zip(slots) {
                 match neurons.checked(id, areas.len()) {
-                    Ok(checked) => *place = with_area_flags(checked, areas),
+                    Ok(checked) => *slot = with_area_flags(checked, areas),
                     Err(error) => {
                         let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
                         if first.as_ref().is_none_or(|(known, _)| id < *known) {

@@ -349,11 +349,11 @@ impl Simulation {
         self.backend.set_weights(&changes)
     }
 
-    /// Changes weights of synapses, by their places in [`Synapses::row`](super::Synapses::row), from the next burst on. Of several
+    /// Changes weights of synapses, by their positions in [`Synapses::row`](super::Synapses::row), from the next burst on. Of several
     /// changes of one synapse the last one counts. Rules go on from the new weights.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a place that is no synapse; the errors of the backend. Nothing is changed then.
+    /// [`Error::InvalidArgument`] for a position that is no synapse; the errors of the backend. Nothing is changed then.
     pub fn set_weights(&mut self, changes: &[WeightChange]) -> Result<()> {
         self.check_loaded()?;
         let synapses = self.network.synapses().len();

@@ -207,12 +207,12 @@ impl Backend for Shards {
         let mut potentials = vec![0.0; ids.len()];
         for (backend, range) in self.backends.iter_mut().zip(&self.ranges) {
             let own = |at: &usize| range.contains(&ids[*at]);
-            let places: Vec<usize> = (0..ids.len()).filter(own).collect();
-            if places.is_empty() {
+            let indices: Vec<usize> = (0..ids.len()).filter(own).collect();
+            if indices.is_empty() {
                 continue;
             }
-            let own: Vec<u32> = places.iter().map(|&at| ids[at]).collect();
-            for (at, potential) in places.into_iter().zip(backend.potentials(&own)?) {
+            let own: Vec<u32> = indices.iter().map(|&at| ids[at]).collect();
+            for (at, potential) in indices.into_iter().zip(backend.potentials(&own)?) {
                 potentials[at] = potential;
             }
         }

@@ -56,11 +56,11 @@ pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
 /// The pointer is NULL or points to as many bytes as the struct says.
 unsafe fn check_structure<T>(pointer: *const T, name: &str) -> Result<usize> {
     /// No version has a larger struct.
-    const LARGEST: usize = 1 << 16;
+    const MAX_SIZE: usize = 1 << 16;
     check(pointer, name)?;
     // SAFETY: the pointer is not NULL and aligned, and each such struct begins with its size.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if size < size_of::<T>() || size > LARGEST {
+    if size < size_of::<T>() || size > MAX_SIZE {
         let name = format!("{name}->size");
         return Err(Failure::argument(&name, size, &format!("{} bytes", size_of::<T>())));
     }

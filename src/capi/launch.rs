@@ -34,7 +34,7 @@ pub const SV_LAUNCH_PROGRAMMATIC_DEPENDENT: u32 = 2;
 pub const SV_LAUNCH_PRIORITY: u32 = 4;
 
 /// The most bytes of a kernel's parameter.
-const LARGEST_VALUE: usize = 1 << 16;
+const MAX_VALUE_BYTES: usize = 1 << 16;
 /// The most arguments of a launch: a kernel has at most 32,764 bytes of parameters, and each has at least one.
 const MAX_ARGUMENTS: usize = 32_764;
 
@@ -144,7 +144,7 @@ unsafe fn arguments<'a>(
                 return Err(Failure::argument(&name, other, "one of SV_ARGUMENT_..."));
             }
         };
-        if argument.bytes == 0 || argument.bytes > LARGEST_VALUE {
+        if argument.bytes == 0 || argument.bytes > MAX_VALUE_BYTES {
             let name = format!("arguments[{at}].bytes");
             return Err(Failure::argument(&name, argument.bytes, "1 to 65536"));
         }

@@ -222,10 +222,10 @@ pub unsafe extern "C" fn sv_program_image(
         let state = program.lock();
         let found = state.compiled()?.image();
         if capacity > 0 {
-            let place = room.get_mut(..found.len()).ok_or_else(|| {
+            let target = room.get_mut(..found.len()).ok_or_else(|| {
                 Failure::argument("capacity", capacity, &format!("at least {} bytes", found.len()))
             })?;
-            place.copy_from_slice(found);
+            target.copy_from_slice(found);
         }
         if let Some(length) = length {
             length.write(found.len());

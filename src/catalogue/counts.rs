@@ -125,12 +125,12 @@ pub fn histogram_2d(x: &Tensor, y: &Tensor, bins: usize, range: Option<(f64, f64
         return Err(Error::invalid(OPERATION, found, "tensors of one shape"));
     }
     let (low, width) = bin_range(OPERATION, &[x, y], bins, range)?;
-    let places = fuse((x, y, low, width, bins as f64), |[x, y, low, width, bins]| {
+    let bins_of_values = fuse((x, y, low, width, bins as f64), |[x, y, low, width, bins]| {
         let row = bin(x, low, width, bins) * bins.cast(DType::F64);
         (row + bin(y, low, width, bins)).cast(DType::I64)
     })?;
     let cells = cells(OPERATION, bins, 2)?;
-    places.ravel()?.bincount(cells)?.reshape(&[bins as isize, bins as isize])
+    bins_of_values.ravel()?.bincount(cells)?.reshape(&[bins as isize, bins as isize])
 }
 
 /// Returns the number of cells of a table.

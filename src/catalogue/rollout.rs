@@ -142,7 +142,7 @@ impl LinearGaussianModel {
     }
 
     /// Returns the predictions for each policy. `observation_noise` has the variances r of the observations, above 0, which all
-    /// policies share, or by policy, step and observation, such as for policies that look at different places.
+    /// policies share, or by policy, step and observation, such as for policies that look at different positions.
     ///
     /// The variance of a state after the observation is 1 / (1/var(x) + Σ C²/r).
     ///

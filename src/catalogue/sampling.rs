@@ -79,8 +79,8 @@ pub fn top_k_sampling(logits: &Tensor, k: usize, temperature: f64, generator: &G
         ));
     }
     check_positive(OPERATION, "temperature", temperature)?;
-    let (values, places) = logits.topk(k, -1, true)?;
+    let (values, candidates) = logits.topk(k, -1, true)?;
     let probabilities = values.cast(DType::F64)?.div(temperature)?.softmax(-1)?;
     let drawn = generator.multinomial(&probabilities, 1, true)?;
-    places.gather(-1, &drawn)?.squeeze(-1)
+    candidates.gather(-1, &drawn)?.squeeze(-1)
 }

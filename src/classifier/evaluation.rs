@@ -40,7 +40,7 @@ impl Evaluation {
         let mut confusion = vec![vec![0u64; classes]; classes];
         let mut sums = [(0u64, 0.0, 0u64); BINS];
         for (row, ((&class, &confidence), &label)) in found.iter().zip(confidences).zip(labels).enumerate() {
-            let at = |number: i64| usize::try_from(number).ok();
+            let at = |index: i64| usize::try_from(index).ok();
             let cell = at(label).and_then(|label| confusion.get_mut(label));
             let Some(cell) = cell.zip(at(class)).and_then(|(line, class)| line.get_mut(class)) else {
                 let found = format!("class {class} and label {label} in row {row}");

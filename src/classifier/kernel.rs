@@ -174,8 +174,8 @@ impl FusedPass {
     pub fn row(&self, features: &[f32]) -> Result<Option<Classification>> {
         let mut exchange = Exchange::zeroed();
         match exchange.features.get_mut(..features.len()) {
-            Some(place) if features.len() == self.problem.features as usize => {
-                place.copy_from_slice(features)
+            Some(target) if features.len() == self.problem.features as usize => {
+                target.copy_from_slice(features)
             }
             _ => return Ok(None),
         }
@@ -192,11 +192,11 @@ impl FusedPass {
             return Ok(None);
         }
         let classes = self.problem.classes as usize;
-        let numbers = |all: [f32; MAX_CLASSES]| all.iter().take(classes).map(|&x| x.into()).collect();
+        let values = |all: [f32; MAX_CLASSES]| all.iter().take(classes).map(|&x| x.into()).collect();
         Ok(Some(Classification {
             class: exchange.class as usize,
-            posterior: numbers(exchange.posterior),
-            beliefs: numbers(exchange.beliefs),
+            posterior: values(exchange.posterior),
+            beliefs: values(exchange.beliefs),
             free_energy: exchange.energy.into(),
             confidence: exchange.confidence.into(),
         }))

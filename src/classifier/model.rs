@@ -244,11 +244,11 @@ impl Classifier {
         }
         let row = Tensor::from_slice(features, &[1, features.len()], &self.device)?;
         let found = self.classify_batch(&row)?;
-        let numbers = |tensor: &Tensor| tensor.cast(DType::F64)?.to_vec::<f64>();
+        let values = |tensor: &Tensor| tensor.cast(DType::F64)?.to_vec::<f64>();
         Ok(Classification {
             class: found.classes.item::<i64>()? as usize,
-            posterior: numbers(&found.posterior)?,
-            beliefs: numbers(&found.beliefs)?,
+            posterior: values(&found.posterior)?,
+            beliefs: values(&found.beliefs)?,
             free_energy: f64::from(found.free_energy.item::<f32>()?),
             confidence: f64::from(found.confidence.item::<f32>()?),
         })

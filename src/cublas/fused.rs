@@ -126,9 +126,9 @@ macro_rules! descriptors {
 
         impl Descriptor<$opaque> {
             fn set<V>(&self, attribute: $attribute, value: V) -> Result<()> {
-                let place: *const V = &value;
+                let pointer: *const V = &value;
                 // SAFETY: the library copies as many bytes as the value has.
-                unsafe { call!(self.api, $set(self.raw, attribute, place.cast(), size_of::<V>())) }
+                unsafe { call!(self.api, $set(self.raw, attribute, pointer.cast(), size_of::<V>())) }
             }
         }
     )+};

@@ -81,11 +81,11 @@ impl<K: Eq + Hash, V: Clone> DeviceCache<K, V> {
             drop(lost);
             return value;
         }
-        let place = all.iter().position(|values| values.0 == *device).unwrap_or_else(|| {
+        let index = all.iter().position(|values| values.0 == *device).unwrap_or_else(|| {
             all.push((*device, HashMap::new()));
             all.len() - 1
         });
-        let first = all[place].1.entry(key).or_insert_with(|| value.clone()).clone();
+        let first = all[index].1.entry(key).or_insert_with(|| value.clone()).clone();
         drop(all);
         drop((lost, value));
         first

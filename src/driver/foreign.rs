@@ -163,20 +163,20 @@ pub(super) fn check_memory(
         return Err(Error::invalid(OPERATION, found, "a size that fits the address space"));
     };
     let _bound = device.bind()?;
-    for place in [address, last] {
+    for byte in [address, last] {
         let mut ordinal = -1i32;
         let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
         // SAFETY: the attribute is a number of 32 bits; the driver answers an unknown address with a status.
         let status =
-            unsafe { (device.api.cuPointerGetAttribute()?)((&raw mut ordinal).cast(), attribute, place) };
+            unsafe { (device.api.cuPointerGetAttribute()?)((&raw mut ordinal).cast(), attribute, byte) };
         let found = if status == CUresult::CUDA_ERROR_INVALID_VALUE {
-            format!("{place:#x}, which the driver does not know")
+            format!("{byte:#x}, which the driver does not know")
         } else {
             device.check("cuPointerGetAttribute", status)?;
             if ordinal == device.ordinal {
                 continue;
             }
-            format!("memory of device {ordinal} at {place:#x}")
+            format!("memory of device {ordinal} at {byte:#x}")
         };
         return Err(Error::invalid(OPERATION, found, format!("memory of device {}", device.ordinal)));
     }

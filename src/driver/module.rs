@@ -103,20 +103,20 @@ impl JitOptions {
         };
         let (info, error) = (jit.info.as_mut_ptr().cast(), jit.error.as_mut_ptr().cast());
         jit.push(CUjit_option::CU_JIT_INFO_LOG_BUFFER, info);
-        jit.push_number(CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_BYTES);
+        jit.push_value(CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_BYTES);
         jit.push(CUjit_option::CU_JIT_ERROR_LOG_BUFFER, error);
-        jit.push_number(CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LOG_BYTES);
+        jit.push_value(CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LOG_BYTES);
         if let Some(registers) = options.max_registers {
-            jit.push_number(CUjit_option::CU_JIT_MAX_REGISTERS, registers as usize);
+            jit.push_value(CUjit_option::CU_JIT_MAX_REGISTERS, registers as usize);
         }
         if let Some(level) = options.optimization_level {
-            jit.push_number(CUjit_option::CU_JIT_OPTIMIZATION_LEVEL, level as usize);
+            jit.push_value(CUjit_option::CU_JIT_OPTIMIZATION_LEVEL, level as usize);
         }
         if options.line_info {
-            jit.push_number(CUjit_option::CU_JIT_GENERATE_LINE_INFO, 1);
+            jit.push_value(CUjit_option::CU_JIT_GENERATE_LINE_INFO, 1);
         }
         if options.debug {
-            jit.push_number(CUjit_option::CU_JIT_GENERATE_DEBUG_INFO, 1);
+            jit.push_value(CUjit_option::CU_JIT_GENERATE_DEBUG_INFO, 1);
         }
         jit
     }
@@ -127,7 +127,7 @@ impl JitOptions {
     }
 
     /// The driver reads small values from the pointer itself.
-    fn push_number(&mut self, key: CUjit_option, value: usize) {
+    fn push_value(&mut self, key: CUjit_option, value: usize) {
         self.push(key, std::ptr::without_provenance_mut(value));
     }
 

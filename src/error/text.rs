@@ -58,12 +58,12 @@ fn limit_text(limit: &Option<u64>) -> String {
 
 pub(super) fn compiled_text(details: &CompilationDetails) -> String {
     let CompilationDetails { target, version, file, line, column } = details;
-    let place = match (line, column) {
+    let location = match (line, column) {
         (0, _) => String::new(),
         (_, 0) => format!(", {file} line {line}"),
         _ => format!(", {file} line {line} column {column}"),
     };
-    format!("{target} (NVRTC {version}){place}")
+    format!("{target} (NVRTC {version}){location}")
 }
 
 pub(super) fn along_text(axis: &Option<usize>) -> String {

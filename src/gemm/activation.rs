@@ -81,7 +81,7 @@ activations! {
 
 impl Activation {
     /// Returns the code of the kernels' parameter for the function, or for a product with its derivative: functions have their
-    /// places in the table from 1 on, and derivatives follow. The derivative of no activation is 1, which is no epilogue either.
+    /// codes in the table from 1 on, and derivatives follow. The derivative of no activation is 1, which is no epilogue either.
     pub(super) const fn code(self, is_derivative: bool) -> i32 {
         match self {
             Activation::None => 0,

@@ -63,8 +63,8 @@ impl FromStr for GemmAlgorithm {
             Some(GemmAlgorithm::Persistent { columns: columns.parse().ok()?, stream_k })
         };
         let split_k = |sizes: &str, swapped| {
-            let numbers: Option<Vec<u32>> = sizes.split('x').map(|size| size.parse().ok()).collect();
-            let [rows, columns, splits] = numbers?.try_into().ok()?;
+            let sizes_of_text: Option<Vec<u32>> = sizes.split('x').map(|size| size.parse().ok()).collect();
+            let [rows, columns, splits] = sizes_of_text?.try_into().ok()?;
             Some(GemmAlgorithm::SplitK { rows, columns, splits, swapped })
         };
         let algorithm = match text.split('/').collect::<Vec<_>>()[..] {

@@ -32,7 +32,7 @@ fn workspace_bytes(capability: (i32, i32)) -> usize {
     if capability.0 >= 9 { 32 << 20 } else { 4 << 20 }
 }
 
-fn number(dtype: DType) -> Option<Number> {
+fn data_type(dtype: DType) -> Option<Number> {
     Some(match dtype {
         DType::F16 => Number::F16,
         DType::BF16 => Number::BF16,
@@ -44,9 +44,9 @@ fn number(dtype: DType) -> Option<Number> {
     })
 }
 
-fn numbers(operand: DType, result: DType) -> Option<(Number, Number)> {
+fn data_types(operand: DType, result: DType) -> Option<(Number, Number)> {
     let wide = matches!(operand, DType::F16 | DType::BF16) && result == DType::F32;
-    number(operand).zip(number(result)).filter(|_| operand == result || wide)
+    data_type(operand).zip(data_type(result)).filter(|_| operand == result || wide)
 }
 
 /// Returns cuBLAS's operation for an operand, or `None` where it has none.
@@ -82,7 +82,7 @@ fn missing_library() -> Option<&'static Error> {
 /// Returns the reason why it does not compute the problem.
 pub(super) fn unsupported(problem: &GemmProblem<'_>) -> Option<Unsupported> {
     let (operand, result, product) = (problem.operand, problem.result, problem.product);
-    if numbers(operand, result).is_none() {
+    if data_types(operand, result).is_none() {
         return Some(Unsupported::Types(operand, result));
     }
     if product.k() == 0 {
@@ -128,8 +128,8 @@ fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
             parts.activation == Activation::GeluTanh && problem.result == DType::F64,
             "gelu of f64 to all its digits",
         ),
-        (parts.residual.is_some() && parts.activation != Activation::None, "residual after an activation"),
-        (parts.residual.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
+        (parts.aux_in.is_some() && parts.activation != Activation::None, "residual after an activation"),
+        (parts.aux_in.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
         (parts.aux.is_some() && parts.activation != Activation::GeluTanh, "aux without gelu"),
         (
             parts.aux.is_some() && misplaced_aux(),
@@ -169,8 +169,8 @@ impl<H> Free<H> {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = {
             let mut handles = free();
-            let place = handles.iter().position(|(of, _)| *of == device);
-            place.map(|place| handles.swap_remove(place).1)
+            let index = handles.iter().position(|(of, _)| *of == device);
+            index.map(|index| handles.swap_remove(index).1)
         };
         let mut handle = match kept {
             Some(handle) => handle,
@@ -199,7 +199,8 @@ pub(super) fn run_on(
             stride: stored.stride as i64,
         }
     });
-    let (operands, result) = numbers(problem.operand, problem.result).unwrap_or((Number::F32, Number::F32));
+    let (operands, result) =
+        data_types(problem.operand, problem.result).unwrap_or((Number::F32, Number::F32));
     let seen = |operation| transposition(operation, problem.operand).unwrap_or(Transposition::None);
     let call = Call {
         sizes: (product.n() as i32, product.m() as i32, product.k() as i32),
@@ -230,8 +231,8 @@ pub(super) fn run_on(
     })?;
     let fused = FusedCall {
         // A residual takes the place of a C that is not read.
-        call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },
-        addend: parts.residual.unwrap_or(call.matrices[2].address),
+        call: if parts.aux_in.is_some() { Call { beta: one, ..call } } else { call },
+        addend: parts.aux_in.unwrap_or(call.matrices[2].address),
         bias: parts.bias,
         function,
         aux: parts.aux,

@@ -24,8 +24,9 @@ pub(crate) struct EpilogueParts<R, W> {
     /// Receives the pre-activation.
     pub aux: Option<W>,
     pub activation: Activation,
-    pub residual: Option<R>,
-    /// True where the residual's memory holds a pre-activation, and the sums are multiplied by the activation's derivative there.
+    /// Memory that is read with the layout of C: the residual, or the pre-activation where `is_derivative` is true.
+    pub aux_in: Option<R>,
+    /// True where the sums are multiplied by the activation's derivative at `aux_in`.
     pub is_derivative: bool,
 }
 
@@ -35,7 +36,7 @@ impl<R, W> EpilogueParts<R, W> {
         bias_by_row: false,
         aux: None,
         activation: Activation::None,
-        residual: None,
+        aux_in: None,
         is_derivative: false,
     };
 
@@ -43,7 +44,7 @@ impl<R, W> EpilogueParts<R, W> {
     pub fn is_none(&self) -> bool {
         self.bias.is_none()
             && self.aux.is_none()
-            && self.residual.is_none()
+            && self.aux_in.is_none()
             && self.activation == Activation::None
     }
 
@@ -54,7 +55,7 @@ impl<R, W> EpilogueParts<R, W> {
             bias_by_row: self.bias_by_row,
             aux: self.aux.as_ref().map(written),
             activation: self.activation,
-            residual: self.residual.as_ref().map(&read),
+            aux_in: self.aux_in.as_ref().map(&read),
             is_derivative: self.is_derivative,
         }
     }
@@ -68,9 +69,9 @@ impl EpilogueParts<Range<u64>, Range<u64>> {
         }
         let needed = product.stored_c().span().unwrap_or(usize::MAX);
         let bias = if self.bias_by_row { product.m() } else { product.n() };
-        let residual = if self.is_derivative { "the pre-activation" } else { "the residual" };
+        let aux_in = if self.is_derivative { "the pre-activation" } else { "the residual" };
         let parts =
-            [("the bias", &self.bias, bias), (residual, &self.residual, needed), ("aux", &self.aux, needed)];
+            [("the bias", &self.bias, bias), (aux_in, &self.aux_in, needed), ("aux", &self.aux, needed)];
         let there =
             || parts.iter().filter_map(|(name, range, needed)| Some((*name, (*range).clone()?, *needed)));
         for (name, range, needed) in there() {
@@ -84,9 +85,9 @@ impl EpilogueParts<Range<u64>, Range<u64>> {
         let all = there().map(|(name, range, _)| (name, range)).chain([("A", a), ("B", b), ("C", c)]);
         let all: Vec<(&str, Range<u64>)> = all.collect();
         for (name, range) in all.iter().filter(|(name, _)| matches!(*name, "C" | "aux")) {
-            for (other, place) in all.iter().filter(|(other, _)| other != name) {
-                if range.start < place.end && place.start < range.end {
-                    let found = format!("{name} at {range:#x?} and {other} at {place:#x?}");
+            for (other, other_range) in all.iter().filter(|(other, _)| other != name) {
+                if range.start < other_range.end && other_range.start < range.end {
+                    let found = format!("{name} at {range:#x?} and {other} at {other_range:#x?}");
                     return Err(Error::invalid(OPERATION, found, "memory of its own for what is written"));
                 }
             }
@@ -153,7 +154,7 @@ impl<'a, C: Element> Epilogue<'a, C> {
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Epilogue<'a, C> {
         if std::mem::take(&mut self.parts.is_derivative) {
-            self.parts.residual = None;
+            self.parts.aux_in = None;
         }
         self.parts.activation = activation;
         self
@@ -174,7 +175,7 @@ impl<'a, C: Element> Epilogue<'a, C> {
         // The derivative of no activation is 1.
         self.parts.is_derivative = activation != Activation::None;
         let pre_activation = || DeviceSlice::new(pre_activation.view().bytes::<C>());
-        self.parts.residual = self.parts.is_derivative.then(pre_activation);
+        self.parts.aux_in = self.parts.is_derivative.then(pre_activation);
         self.parts.activation = activation;
         self
     }
@@ -192,7 +193,7 @@ impl<'a, C: Element> Epilogue<'a, C> {
         if std::mem::take(&mut self.parts.is_derivative) {
             self.parts.activation = Activation::None;
         }
-        self.parts.residual = Some(DeviceSlice::new(residual.view().bytes::<C>()));
+        self.parts.aux_in = Some(DeviceSlice::new(residual.view().bytes::<C>()));
         self
     }
 
@@ -225,7 +226,7 @@ impl DeviceEpilogue<'_> {
         EpilogueParameters {
             bias: parts.bias.unwrap_or(0),
             aux: parts.aux.unwrap_or(0),
-            residual: parts.residual.unwrap_or(0),
+            residual: parts.aux_in.unwrap_or(0),
             bias_by_row: parts.bias_by_row.into(),
             activation: parts.activation.code(parts.is_derivative),
         }
@@ -261,7 +262,7 @@ unsafe impl<S: bytemuck::Pod> KernelArgument for WithEpilogue<'_, S> {
     const SIZE: usize = size_of::<S>();
 
     fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        for read in [&self.epilogue.bias, &self.epilogue.residual].into_iter().flatten() {
+        for read in [&self.epilogue.bias, &self.epilogue.aux_in].into_iter().flatten() {
             <DeviceSlice<'_, u8> as KernelArgument>::enter(read, target)?;
         }
         match &self.epilogue.aux {

@@ -63,9 +63,10 @@ impl<'a> Operands<'a> {
     }
 
     fn operand(&self, at: usize) -> Mapped<'_> {
-        let copy = self.copies.as_ref().and_then(|(copies, places)| Some((copies, places[at]?)));
+        let copy =
+            self.copies.as_ref().and_then(|(copies, packed_operands)| Some((copies, packed_operands[at]?)));
         let (memory, start, stored) = match copy {
-            Some((copies, place)) => (DeviceSlice::from(copies), place.start, place.stored),
+            Some((copies, operand)) => (DeviceSlice::from(copies), operand.start, operand.stored),
             None => (self.sources[at], 0, self.stored[at]),
         };
         Mapped { memory, start, dtype: self.dtype, stored }

@@ -59,7 +59,7 @@ pub(super) fn packed(
     product: &Product,
 ) -> Result<(DeviceBuffer<u8>, [Option<PackedOperand>; 2])> {
     let mut operands = [Matrices::default(); 2];
-    let mut places = [None; 2];
+    let mut packed_operands = [None; 2];
     let mut elements = 0;
     for at in 0..2 {
         if !asked[at] {
@@ -81,7 +81,7 @@ pub(super) fn packed(
         };
         let packed =
             MatrixLayout { leading, stride: if stored.matrices() > 1 { matrix } else { 0 }, ..stored };
-        places[at] = Some(PackedOperand { start: elements * 2, stored: packed });
+        packed_operands[at] = Some(PackedOperand { start: elements * 2, stored: packed });
         elements += count;
     }
     let mut copies = stream.uninitialized::<u8>(elements * 2)?;
@@ -94,7 +94,7 @@ pub(super) fn packed(
     // SAFETY: the kernel takes two addresses to read, one to write and these parameters, which describe matrices inside the sources,
     // as the product was checked, and inside the copies.
     unsafe { function.launch(stream, config, (a, b, &mut copies, parameters))? };
-    Ok((copies, places))
+    Ok((copies, packed_operands))
 }
 
 #[cfg(test)]

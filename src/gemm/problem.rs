@@ -38,7 +38,7 @@ impl<'a> GemmProblem<'a> {
             stored.rows as f64 * stored.columns as f64 * matrices as f64
         };
         let (product, epilogue) = (self.product, &self.epilogue);
-        let of_c = [true, self.reads_c, epilogue.aux.is_some(), epilogue.residual.is_some()];
+        let of_c = [true, self.reads_c, epilogue.aux.is_some(), epilogue.aux_in.is_some()];
         let times_c = of_c.into_iter().filter(|is_moved| *is_moved).count() as f64;
         let operands = elements(product.stored_a()) + elements(product.stored_b());
         operands * self.operand.size() as f64
@@ -58,7 +58,7 @@ mod tests {
         // Ten elements of A and fifteen of B in bf16, and six of C in f32.
         assert_eq!(problem.bytes(), 25.0 * 2.0 + 6.0 * 4.0);
         let mut problem = GemmProblem { reads_c: true, ..problem };
-        problem.epilogue.residual = Some(0);
+        problem.epilogue.aux_in = Some(0);
         assert_eq!(problem.bytes(), 25.0 * 2.0 + 3.0 * 6.0 * 4.0);
         // All four products share B.
         let batch = product.batch(4, 10, 0, 6);

@@ -19,7 +19,7 @@ use crate::images::MatrixLayout;
 pub(super) const OPERATION: &str = "a matrix product";
 
 /// The largest number of rows, columns and depth: kernels count them in 32 bits, rounded up to whole tiles.
-const MOST: usize = (i32::MAX - 255) as usize;
+const MAX_SIZE: usize = (i32::MAX - 255) as usize;
 
 /// The operation op that a product applies to a stored operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -309,7 +309,7 @@ impl Product {
     pub fn check(&self) -> Result<()> {
         let wrong = |found: String, wanted: &str| Err(Error::invalid(OPERATION, found, wanted));
         for (name, size) in [("m", self.m), ("n", self.n), ("k", self.k)] {
-            if size > MOST {
+            if size > MAX_SIZE {
                 return wrong(format!("{name} = {size}"), "at most 2^31 - 256 in each dimension");
             }
         }
@@ -420,7 +420,7 @@ mod tests {
             assert!(product.batch(3, huge, 0, 24).check().is_err());
         }
         assert!(Product::new(1 << 31, 1, 1).check().unwrap_err().to_string().contains("m = 2147483648"));
-        assert!(Product::new(1, 1, MOST).check().is_ok());
+        assert!(Product::new(1, 1, MAX_SIZE).check().is_ok());
     }
 
     #[test]

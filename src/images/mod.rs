@@ -49,7 +49,7 @@ pub struct Image {
     target_name: &'static str,
     isa: (i32, i32),
     kind: ImageKind,
-    /// The place in [`IMAGES`] of the image that is the dictionary of this one.
+    /// The index in [`IMAGES`] of the image that is the dictionary of this one.
     reference: Option<usize>,
     packed: &'static [u8],
 }
@@ -95,7 +95,7 @@ impl Image {
     ///
     /// [`Error::DamagedImage`] where the embedded bytes do not unpack to what was packed.
     pub fn bytes(&self) -> Result<Vec<u8>> {
-        let unpacked = match self.reference.and_then(|place| IMAGES.get(place)) {
+        let unpacked = match self.reference.and_then(|index| IMAGES.get(index)) {
             None => frame::unpack(self.packed),
             Some(reference) => frame::unpack_with(&reference.bytes()?, self.packed),
         };

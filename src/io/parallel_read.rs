@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 /// Fewer bytes are read by one thread.
 #[cfg(all(unix, feature = "tensor"))]
-const LEAST: usize = 4 << 20;
+const MIN_BYTES: usize = 4 << 20;
 /// The bytes that a thread reads at a time, few enough that all threads end together.
 #[cfg(all(unix, feature = "tensor"))]
 const UNIT: usize = 512 << 10;
@@ -19,7 +19,7 @@ pub(super) fn read_exact(file: &mut File, bytes: &mut [u8]) -> io::Result<()> {
     #[cfg(all(unix, feature = "tensor"))]
     {
         let threads = crate::threads::thread_count().min(bytes.len() / UNIT);
-        if bytes.len() >= LEAST && threads > 1 {
+        if bytes.len() >= MIN_BYTES && threads > 1 {
             return read_units(file, bytes, threads);
         }
     }

@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a number that is negative, infinite or NaN.
-pub(super) fn check_number(operation: &'static str, name: &str, number: f64) -> Result<()> {
-    if number.is_finite() && number >= 0.0 {
+pub(super) fn check_non_negative(operation: &'static str, name: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value >= 0.0 {
         return Ok(());
     }
-    Err(Error::invalid(operation, format!("{name} of {number}"), "a finite number that is at least 0"))
+    Err(Error::invalid(operation, format!("{name} of {value}"), "a finite number that is at least 0"))
 }
 
 /// Checks a decay of moments.
@@ -19,11 +19,11 @@ pub(super) fn check_number(operation: &'static str, name: &str, number: f64) -> 
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a number outside 0 to 1, without 1.
-pub(super) fn check_fraction(operation: &'static str, name: &str, number: f64) -> Result<()> {
-    if (0.0..1.0).contains(&number) {
+pub(super) fn check_fraction(operation: &'static str, name: &str, value: f64) -> Result<()> {
+    if (0.0..1.0).contains(&value) {
         return Ok(());
     }
-    Err(Error::invalid(operation, format!("{name} of {number}"), "a number of at least 0 and below 1"))
+    Err(Error::invalid(operation, format!("{name} of {value}"), "a number of at least 0 and below 1"))
 }
 
 /// Checks a probability, or a weight of a mean of two.
@@ -31,9 +31,9 @@ pub(super) fn check_fraction(operation: &'static str, name: &str, number: f64) -
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a number outside 0 to 1.
-pub(super) fn check_probability(operation: &'static str, name: &str, number: f64) -> Result<()> {
-    if (0.0..=1.0).contains(&number) {
+pub(super) fn check_probability(operation: &'static str, name: &str, value: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(Error::invalid(operation, format!("{name} of {number}"), "one from 0 to 1"))
+    Err(Error::invalid(operation, format!("{name} of {value}"), "one from 0 to 1"))
 }

@@ -105,12 +105,12 @@ struct Source {
 struct BatchIndex {
     seed: u64,
     epoch: u64,
-    number: u64,
+    batch: u64,
 }
 
 impl Source {
     fn batch(&self, index: BatchIndex) -> Result<Vec<Tensor>> {
-        let first = (index.number as usize).saturating_mul(self.batch_size).min(self.rows);
+        let first = (index.batch as usize).saturating_mul(self.batch_size).min(self.rows);
         let end = first.saturating_add(self.batch_size).min(self.rows);
         if !self.is_shuffled {
             let view = |tensor: &Tensor| tensor.slice(0, first as isize..end as isize);
@@ -124,7 +124,7 @@ impl Source {
     }
 }
 
-/// A batch to prepare, and the place for it.
+/// A batch to prepare, and the channel for it.
 type Job = (BatchIndex, SyncSender<Result<Vec<Tensor>>>);
 
 /// Threads that prepare batches in turns.
@@ -147,12 +147,12 @@ impl Workers {
             let (sender, receiver) = channel::<Job>();
             let (source, is_ended) = (Arc::clone(source), Arc::clone(&workers.is_ended));
             let work = move || {
-                for (index, place) in receiver {
+                for (index, reply) in receiver {
                     if is_ended.load(Ordering::Relaxed) {
                         return;
                     }
                     // A loader that moved on has dropped the other end.
-                    let _ = place.send(source.batch(index));
+                    let _ = reply.send(source.batch(index));
                 }
             };
             let started = thread::Builder::new().name(format!("selvedge-loader-{at}")).spawn(work);
@@ -169,9 +169,9 @@ impl Workers {
     fn next(&mut self, index: BatchIndex, batches: u64, ahead: usize) -> Result<Vec<Tensor>> {
         let ended = || Error::invalid(OPERATION, "a worker thread that ended", "a loader made anew");
         while self.next < batches && self.pending.len() < ahead {
-            let (place, receiver) = sync_channel(1);
+            let (reply, receiver) = sync_channel(1);
             let worker = self.jobs.get(self.next as usize % self.jobs.len().max(1)).ok_or_else(ended)?;
-            worker.send((BatchIndex { number: self.next, ..index }, place)).map_err(|_| ended())?;
+            worker.send((BatchIndex { batch: self.next, ..index }, reply)).map_err(|_| ended())?;
             self.pending.push_back(receiver);
             self.next += 1;
         }
@@ -241,7 +241,7 @@ impl DataLoader {
             self.set_epoch(self.epoch.wrapping_add(1));
             return Ok(None);
         }
-        let index = BatchIndex { seed: self.options.seed, epoch: self.epoch, number: self.batch };
+        let index = BatchIndex { seed: self.options.seed, epoch: self.epoch, batch: self.batch };
         let batch = if self.options.workers == 0 {
             self.source.batch(index)?
         } else {

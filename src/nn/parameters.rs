@@ -2,14 +2,14 @@
 //!
 //! The module's own buffers, such as running statistics, move into storages too, so that a captured step updates them.
 //!
-//! Invariants: a parameter is in one storage at most, and stays there. Its elements and its gradient have equal places in
+//! Invariants: a parameter is in one storage at most, and stays there. Its elements and its gradient have equal slots in
 //! two storages. Parameters of two and more axes precede the others, so that a rule for either is one run of elements.
 //!
 //! Tests: `tests/nn/parameters.rs`.
 
 use std::sync::Arc;
 
-use super::autograd::{FlatPlace, FlatStorage, Variable};
+use super::autograd::{FlatSlot, FlatStorage, Variable};
 use super::module::Module;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
@@ -85,7 +85,7 @@ impl Parameters {
                 let found = format!("{parameter:?} as parameter '{name}'");
                 return Err(Error::invalid(NAME, found, "a leaf that requires a gradient"));
             }
-            if parameter.place().is_some() {
+            if parameter.slot().is_some() {
                 let found = format!("parameter '{name}', which is in a buffer already");
                 return Err(Error::invalid(NAME, found, "a module without Parameters"));
             }
@@ -101,13 +101,13 @@ impl Parameters {
                 None => groups.push((key, vec![entry])),
             }
         }
-        let (mut moves, mut buffers): (Vec<(&Variable, FlatPlace, FlatPlace)>, _) = (Vec::new(), Vec::new());
+        let (mut moves, mut buffers): (Vec<(&Variable, FlatSlot, FlatSlot)>, _) = (Vec::new(), Vec::new());
         for ((dtype, device), mut members) in groups {
             members.sort_by_key(|(_, parameter)| parameter.shape().rank() < 2);
             let shapes: Vec<(Arc<str>, Shape)> =
                 members.iter().map(|(name, parameter)| (name.clone(), parameter.shape())).collect();
-            let elements = FlatStorage::with_places(&shapes, dtype, &device, true)?;
-            let gradients = FlatStorage::with_places(&shapes, dtype, &device, false)?;
+            let elements = FlatStorage::with_slots(&shapes, dtype, &device, true)?;
+            let gradients = FlatStorage::with_slots(&shapes, dtype, &device, false)?;
             if let Some((elements, gradients)) = elements.first().zip(gradients.first()) {
                 buffers.push((elements.storage().clone(), gradients.storage().clone()));
             }
@@ -119,17 +119,17 @@ impl Parameters {
                 moves.push((parameter, elements, gradient));
             }
         }
-        let statistics = Parameters::places_of_buffers(module.named_buffers(), &named)?;
+        let statistics = Parameters::slots_of_buffers(module.named_buffers(), &named)?;
         moves.into_iter().for_each(|(parameter, elements, gradient)| parameter.move_to(elements, gradient));
         statistics.into_iter().for_each(|(buffer, elements)| buffer.move_elements_to(elements));
         Ok(Parameters { named, buffers })
     }
 
-    /// Returns the buffers of a module with places in storages that have their elements.
-    fn places_of_buffers(
+    /// Returns the buffers of a module with slots in storages that have their elements.
+    fn slots_of_buffers(
         found: Vec<(String, Variable)>,
         parameters: &[NamedParameter],
-    ) -> Result<Vec<(Variable, FlatPlace)>> {
+    ) -> Result<Vec<(Variable, FlatSlot)>> {
         let mut groups: Vec<((DType, Device), Vec<NamedParameter>)> = Vec::new();
         for (name, buffer) in found {
             let is_known = |known: &NamedParameter| known.1.is_same(&buffer);
@@ -137,7 +137,7 @@ impl Parameters {
             if buffer.requires_grad() || parameters.iter().chain(members).any(is_known) {
                 continue;
             }
-            if buffer.place().is_some() {
+            if buffer.slot().is_some() {
                 let found = format!("buffer '{name}', which is in a storage already");
                 return Err(Error::invalid(NAME, found, "a module without Parameters"));
             }
@@ -151,10 +151,10 @@ impl Parameters {
         for ((dtype, device), members) in groups {
             let shapes: Vec<(Arc<str>, Shape)> =
                 members.iter().map(|(name, buffer)| (name.clone(), buffer.shape())).collect();
-            let places = FlatStorage::with_places(&shapes, dtype, &device, true)?;
-            for ((_, buffer), place) in members.into_iter().zip(places) {
-                place.assign(&buffer.tensor())?;
-                moves.push((buffer, place));
+            let slots = FlatStorage::with_slots(&shapes, dtype, &device, true)?;
+            for ((_, buffer), slot) in members.into_iter().zip(slots) {
+                slot.assign(&buffer.tensor())?;
+                moves.push((buffer, slot));
             }
         }
         Ok(moves)

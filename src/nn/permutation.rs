@@ -24,18 +24,18 @@ impl Permutation {
 
     /// Returns the number at an index below the count.
     pub(super) fn at(&self, index: u64) -> u64 {
-        let mut number = index;
+        let mut value = index;
         loop {
-            number = self.permuted(number);
-            if number < self.count || self.count == 0 {
-                return number;
+            value = self.permuted(value);
+            if value < self.count || self.count == 0 {
+                return value;
             }
         }
     }
 
-    fn permuted(&self, number: u64) -> u64 {
+    fn permuted(&self, value: u64) -> u64 {
         let mask = u64::MAX >> (u64::BITS - self.half_bits);
-        let (mut left, mut right) = ((number >> self.half_bits) & mask, number & mask);
+        let (mut left, mut right) = ((value >> self.half_bits) & mask, value & mask);
         for key in self.keys {
             (left, right) = (right, left ^ (mixed(right ^ key) & mask));
         }
@@ -46,11 +46,11 @@ impl Permutation {
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Mixes the bits of a number, as the generator SplitMix64 does.
-fn mixed(number: u64) -> u64 {
-    let mut number = number.wrapping_add(GOLDEN);
-    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
+fn mixed(value: u64) -> u64 {
+    let mut value = value.wrapping_add(GOLDEN);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
 }
 
 #[cfg(test)]
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_comes_once() {
+    fn every_index_comes_once() {
         for count in [1, 2, 3, 4, 5, 15, 16, 17, 64, 1000, 4097] {
             for seed in 0..3 {
                 let order = Permutation::new(count, seed, 0);
-                let mut numbers: Vec<u64> = (0..count).map(|index| order.at(index)).collect();
-                let is_sorted = numbers.is_sorted();
-                numbers.sort_unstable();
-                assert!(numbers.into_iter().eq(0..count), "{count} by seed {seed}");
+                let mut values: Vec<u64> = (0..count).map(|index| order.at(index)).collect();
+                let is_sorted = values.is_sorted();
+                values.sort_unstable();
+                assert!(values.into_iter().eq(0..count), "{count} by seed {seed}");
                 assert!(count < 15 || !is_sorted, "{count} by seed {seed} is in order");
             }
         }

@@ -182,9 +182,9 @@ impl Session {
         let mut size = 0;
         // SAFETY: the program is ours and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetProgramLogSize(self.program, &mut size)) }?;
-        let bytes = self.fill(size, |place| {
+        let bytes = self.fill(size, |buffer| {
             // SAFETY: the buffer has the size just returned.
-            unsafe { call!(self.api, nvrtcGetProgramLog(self.program, place)) }
+            unsafe { call!(self.api, nvrtcGetProgramLog(self.program, buffer)) }
         })?;
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
     }
@@ -193,9 +193,9 @@ impl Session {
         let mut size = 0;
         // SAFETY: the program is ours and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetPTXSize(self.program, &mut size)) }?;
-        let mut text = self.fill(size, |place| {
+        let mut text = self.fill(size, |buffer| {
             // SAFETY: the buffer has the size just returned.
-            unsafe { call!(self.api, nvrtcGetPTX(self.program, place)) }
+            unsafe { call!(self.api, nvrtcGetPTX(self.program, buffer)) }
         })?;
         while text.last() == Some(&0) {
             text.pop();
@@ -207,9 +207,9 @@ impl Session {
         let mut size = 0;
         // SAFETY: the program is ours and the pointer outlives the call.
         unsafe { call!(self.api, nvrtcGetCUBINSize(self.program, &mut size)) }?;
-        self.fill(size, |place| {
+        self.fill(size, |buffer| {
             // SAFETY: the buffer has the size just returned.
-            unsafe { call!(self.api, nvrtcGetCUBIN(self.program, place)) }
+            unsafe { call!(self.api, nvrtcGetCUBIN(self.program, buffer)) }
         })
     }
 

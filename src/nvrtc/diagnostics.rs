@@ -29,8 +29,8 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn parse(text: &'a str) -> Option<Head<'a>> {
         // The message may contain `): ` too, so the first one counts.
-        let (place, rest) = text.split_once("): ")?;
-        let (file, line) = place.rsplit_once('(')?;
+        let (location, rest) = text.split_once("): ")?;
+        let (file, line) = location.rsplit_once('(')?;
         let line = line.parse().ok().filter(|line| *line > 0)?;
         let (kind, message) = rest.split_once(": ")?;
         let is_error = kind.contains("error");

@@ -196,17 +196,17 @@ impl<'a> Elements<'a> {
     /// or with zeros of both signs in some dtypes, may be in order all the same.
     fn is_ascending(self, range: Range<usize>) -> bool {
         macro_rules! compare {
-            ($($dtype:ident $number:ident $order:expr;)*) => {
+            ($($dtype:ident $integer:ident $order:expr;)*) => {
                 match self.key.dtype() {
                     $(DType::$dtype => {
-                        const SIZE: usize = size_of::<$number>();
+                        const SIZE: usize = size_of::<$integer>();
                         let bytes = self.bytes.get(range.start * SIZE..range.end * SIZE).unwrap_or_default();
-                        let numbers = |bytes: &'a [u8]| bytes.chunks_exact(SIZE).map(|element| {
-                            $order(element.try_into().map_or_else(|_| Default::default(), <$number>::from_ne_bytes))
+                        let values = |bytes: &'a [u8]| bytes.chunks_exact(SIZE).map(|element| {
+                            $order(element.try_into().map_or_else(|_| Default::default(), <$integer>::from_ne_bytes))
                         });
                         let next = bytes.get(SIZE..).unwrap_or_default();
                         // Without a decision for each element, since nearly every row is sorted.
-                        numbers(bytes).zip(numbers(next)).fold(true, |sorted, (x, y)| sorted & (x <= y))
+                        values(bytes).zip(values(next)).fold(true, |sorted, (x, y)| sorted & (x <= y))
                     })*
                     DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2 => false,
                 }

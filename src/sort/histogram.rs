@@ -54,9 +54,9 @@ fn at_least(x: f64) -> f32 {
 impl RangeRule {
     /// The bounds are finite and increase.
     ///
-    /// A place is (x - base) scale. Let u be the unit roundoff of the estimate, 2^-24 or 2^-53. The rounded base is off by
+    /// A position is (x - base) scale. Let u be the unit roundoff of the estimate, 2^-24 or 2^-53. The rounded base is off by
     /// |least| u, and by 0 in f64; the rounded scale, difference and product by a factor of 1 + u each; the f64 rule by
-    /// less than 4 units of f64. So the place is off by count u (|least| / width + 3) at most, and in f64 by 7 count u; the
+    /// less than 4 units of f64. So the position is off by count u (|least| / width + 3) at most, and in f64 by 7 count u; the
     /// margins are larger. An infinite margin makes every element unsure.
     fn new([least, most]: [f64; 2], bins: usize) -> RangeRule {
         let (width, count) = (most - least, bins as f64);

@@ -180,9 +180,9 @@ fn sort_rows<T: KeyWord, R: Send>(
         };
         loop {
             let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, results)) = next else { break };
+            let Some((part_index, results)) = next else { break };
             for (row, results) in results.chunks_exact_mut(rows.length * width).enumerate() {
-                let row = number * group + row;
+                let row = part_index * group + row;
                 read(row * rows.length, 0, &mut words);
                 sort(&mut words, &mut spare, bits.clone(), 1);
                 write(&words, results);
@@ -255,7 +255,7 @@ pub(super) mod tests {
                     crate::set_threads(0);
                     let subject = format!("{rows} rows of {length}, mask {mask:x}, {threads} threads");
                     assert!(found == wanted, "{subject}");
-                    let at = |(place, at): (usize, &i64)| words[place / length * length + *at as usize];
+                    let at = |(index, at): (usize, &i64)| words[index / length * length + *at as usize];
                     let values = wanted.iter().enumerate().map(at);
                     assert!(values.flat_map(u64::to_ne_bytes).eq(sorted), "{subject}");
                 }
@@ -270,13 +270,13 @@ pub(super) mod tests {
             // All kinds of bits, and all but one element with the bits of the map from keys.
             for kinds in [special.len(), 1] {
                 let count = rows * length;
-                let mut numbers: Vec<f32> =
+                let mut values: Vec<f32> =
                     words(count, u64::MAX).iter().map(|word| special[*word as usize % kinds]).collect();
-                numbers[count - 2] = -0.0;
-                let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_ne_bytes()).collect();
+                values[count - 2] = -0.0;
+                let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_ne_bytes()).collect();
                 for is_descending in [false, true] {
                     let key = SortKey::new("sort", DType::F32, is_descending).unwrap();
-                    let mut wanted = numbers.clone();
+                    let mut wanted = values.clone();
                     for row in wanted.chunks_mut(length) {
                         row.sort_by_key(|x| key.of_bits(x.to_bits().into()));
                     }

@@ -81,7 +81,7 @@ pub(super) fn sort_by_digits(
     (sorted, positions): Results<'_>,
 ) -> Result<()> {
     let (size, count) = (key.dtype().size(), rows.count * rows.length);
-    // A word has the places of a row behind the counts of a tile.
+    // A word has the offsets of a row behind the counts of a tile.
     let longest = u32::MAX as usize - THREADS * maximum_items(size) - 2;
     if rows.length > longest {
         let found = format!("rows of {} elements", rows.length);

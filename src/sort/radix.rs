@@ -106,22 +106,22 @@ fn count<T: KeyWord>(from: &[T], chunk: usize, shift: u32, counts: &mut [[usize;
     });
 }
 
-/// Replaces counts by the places of each chunk's first element with each digit. Returns false if one digit has all elements.
+/// Replaces counts by the offsets of each chunk's first element with each digit. Returns false if one digit has all elements.
 fn to_offsets(counts: &mut [[usize; DIGITS]], elements: usize) -> bool {
-    let mut place = 0;
+    let mut offset = 0;
     for digit in 0..DIGITS {
-        let before = place;
+        let before = offset;
         for of_chunk in counts.iter_mut() {
-            place += std::mem::replace(&mut of_chunk[digit], place);
+            offset += std::mem::replace(&mut of_chunk[digit], offset);
         }
-        if place - before == elements {
+        if offset - before == elements {
             return false;
         }
     }
     true
 }
 
-/// Moves each chunk's elements to their places.
+/// Moves each chunk's elements to their offsets.
 fn scatter<T: KeyWord>(
     from: &[T],
     to: &mut [T],
@@ -139,13 +139,13 @@ fn scatter<T: KeyWord>(
             let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((elements, offsets)) = next else { break };
             for element in elements {
-                let place = &mut offsets[element.digit(shift)];
-                if *place < length {
-                    // SAFETY: the place is inside of the memory. The offsets divide the places among chunks and digits by
-                    // the counts of the same elements, so no two elements have one place.
-                    unsafe { destination.0.add(*place).write(*element) };
+                let offset = &mut offsets[element.digit(shift)];
+                if *offset < length {
+                    // SAFETY: the offset is inside of the memory. The table divides the offsets among chunks and digits by
+                    // the counts of the same elements, so no two elements have the same offset.
+                    unsafe { destination.0.add(*offset).write(*element) };
                 }
-                *place += 1;
+                *offset += 1;
             }
         }
     });

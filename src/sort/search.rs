@@ -12,7 +12,7 @@ use crate::threads::{in_units, run_on_threads, thread_count};
 /// The elements of the sequences for each value above which a search maps only those elements to keys that it reads.
 const SPARSE: usize = 64;
 
-/// Returns the row and the place in it of the first element that comes before its predecessor, if there is one.
+/// Returns the row and the position in it of the first element that comes before its predecessor, if there is one.
 ///
 /// # Errors
 ///
@@ -111,11 +111,11 @@ fn search_rows(
     find: impl Fn(usize, u64) -> usize + Sync,
 ) {
     in_units(thread_count(), UNIT, positions, |first, positions| {
-        let (mut number, count, mut positions) = (first, positions.len(), positions.iter_mut());
+        let (mut index, count, mut positions) = (first, positions.len(), positions.iter_mut());
         values.for_keys(first, count, |keys| {
             for (key, to) in keys.iter().zip(positions.by_ref()) {
-                *to = find(number / of_values.max(1) * of_sequences, *key) as i64;
-                number += 1;
+                *to = find(index / of_values.max(1) * of_sequences, *key) as i64;
+                index += 1;
             }
         });
     });
@@ -146,15 +146,15 @@ mod tests {
             for (rows, length) in [(1, 100_000), (25, 4000), (20_000, 5), (1, 1)] {
                 let zeros = (length / 2).min(100);
                 let element = |at: usize| match at % length {
-                    place if place < zeros => {
-                        if place % 2 == 0 {
+                    position if position < zeros => {
+                        if position % 2 == 0 {
                             least
                         } else {
                             least & !sign
                         }
                     }
-                    place => {
-                        if place % 3 == 0 {
+                    position => {
+                        if position % 3 == 0 {
                             most | sign
                         } else {
                             most
@@ -174,9 +174,9 @@ mod tests {
                 };
                 check(&bytes, None);
                 // From the end on, so that the newest decrease is the first one.
-                let mut places = vec![32_768, 32_767, 513, 512, 511, zeros + 1];
-                places.retain(|at| at % length > zeros && *at < rows * length);
-                for at in places {
+                let mut positions = vec![32_768, 32_767, 513, 512, 511, zeros + 1];
+                positions.retain(|at| at % length > zeros && *at < rows * length);
+                for at in positions {
                     let low: Vec<u8> = bytes_of(least).collect();
                     bytes[at * size..(at + 1) * size].copy_from_slice(&low);
                     check(&bytes, Some(at));

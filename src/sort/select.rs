@@ -235,10 +235,10 @@ pub fn true_positions_host(mask: &[u8]) -> Result<Vec<i64>> {
     let mut positions = super::radix::allocate("nonzero", counts.iter().sum())?;
     let mut parts = Vec::with_capacity(counts.len());
     let mut rest = positions.as_mut_slice();
-    for (number, (unit, count)) in mask.chunks(UNIT).zip(&counts).enumerate() {
+    for (unit_index, (unit, count)) in mask.chunks(UNIT).zip(&counts).enumerate() {
         let (part, others) = rest.split_at_mut(*count);
         rest = others;
-        parts.push((number * UNIT, unit, part));
+        parts.push((unit_index * UNIT, unit, part));
     }
     let units = Mutex::new(parts.into_iter());
     share(&|| {

@@ -5,7 +5,7 @@
 //!
 //! | device and size | launches |
 //! |---|---|
-//! | CUDA, n ≤ [`LARGEST_BATCHED`] | A, B and A in one buffer; the batch (A B, B A) as one product; the sum |
+//! | CUDA, n ≤ [`MAX_BATCHED`] | A, B and A in one buffer; the batch (A B, B A) as one product; the sum |
 //! | otherwise | B A; A B, whose epilogue adds B A times the scale |
 //!
 //! A product of so small matrices leaves most multiprocessors of a GPU idle, so two at a time take as long as one. In
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{Fused, Tensor};
 
 /// The size of the largest matrices whose two products are one batch on CUDA devices.
-const LARGEST_BATCHED: usize = 256;
+const MAX_BATCHED: usize = 256;
 
 /// Of the parts of two matrices, broadcast to three: the first, the second and the first matrix.
 static THREE: LazyLock<Fused<2>> =
@@ -46,7 +46,7 @@ pub(super) fn golden_bracket(
         let found = format!("shapes {} and {}", a.shape(), b.shape());
         return Err(Error::invalid(operation, found, "square matrices of one size"));
     }
-    let is_batched = (1..=LARGEST_BATCHED).contains(&a.shape()[0]);
+    let is_batched = (1..=MAX_BATCHED).contains(&a.shape()[0]);
     if is_batched && !a.device().is_cpu() && a.device() == b.device() {
         return batched(operation, a, b, scale, mode);
     }

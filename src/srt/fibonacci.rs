@@ -21,7 +21,7 @@ use crate::tensor::{Device, Fused, Tensor};
 use crate::types::DType;
 
 /// The largest index whose F fits i128.
-const LARGEST: u32 = 184;
+const MAX_INDEX: u32 = 184;
 /// The largest indices whose F and L fit i64.
 const LARGEST_I64: [u64; 2] = [92, 90];
 /// Bits of the largest index of a batch of i64, and of f64.
@@ -53,7 +53,7 @@ fn overflow(operation: &'static str, k: i32, type_name: &str) -> Error {
 /// [`Error::Overflow`] for a number that the type does not hold.
 pub fn fibonacci<T: TryFrom<i128>>(k: i32) -> Result<T> {
     let magnitude = k.unsigned_abs();
-    let number = (magnitude <= LARGEST).then(|| pair(magnitude).0 as i128);
+    let number = (magnitude <= MAX_INDEX).then(|| pair(magnitude).0 as i128);
     let is_negative = k < 0 && magnitude.is_multiple_of(2);
     converted("fibonacci", k, number.map(|number| if is_negative { -number } else { number }))
 }
@@ -65,7 +65,7 @@ pub fn fibonacci<T: TryFrom<i128>>(k: i32) -> Result<T> {
 /// As [`fibonacci`].
 pub fn lucas<T: TryFrom<i128>>(k: i32) -> Result<T> {
     let magnitude = k.unsigned_abs();
-    let number = (magnitude <= LARGEST).then(|| pair(magnitude)).and_then(|(at, above)| {
+    let number = (magnitude <= MAX_INDEX).then(|| pair(magnitude)).and_then(|(at, above)| {
         // L(k) = 2 F(k+1) - F(k), in an order that stays within u128.
         i128::try_from((above - at).checked_add(above)?).ok()
     });
@@ -108,9 +108,9 @@ fn doubled<'g>(k: Expr<'g>, bits: u32, dtype: DType) -> [Expr<'g>; 2] {
     let bit = |bit: u32| (k >> i64::from(bit)) & 1i64;
     let at = bit(bits - 1).cast(dtype);
     let first = [at, k.bit_and(0i64).cast(dtype) + 1];
-    (0..bits - 1).rev().fold(first, |[at, above], place| {
+    (0..bits - 1).rev().fold(first, |[at, above], bit_index| {
         let (even, odd) = (at * (above + above - at), at * at + above * above);
-        let is_odd = bit(place).eq(1);
+        let is_odd = bit(bit_index).eq(1);
         [is_odd.choose(odd, even), is_odd.choose(even + odd, odd)]
     })
 }

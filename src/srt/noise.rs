@@ -175,7 +175,7 @@ pub fn gauss(seed: u64, first: u64, shape: &[usize], device: &Device) -> Result<
 }
 
 /// Returns the Box-Muller transform of pairs of uniform numbers along the last dimension, whose size it halves. Each pair gives
-/// the cosine branch alone. A NaN in an even place counts as 1e-10, a NaN in an odd place gives NaN. f32 is computed in f64.
+/// the cosine branch alone. A NaN in an even position counts as 1e-10, a NaN in an odd position gives NaN. f32 is computed in f64.
 ///
 /// # Errors
 ///

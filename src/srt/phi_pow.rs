@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// The largest power whose Fibonacci coefficients are exact in f64.
 const EXACT: u32 = 78;
 /// The largest exponents whose powers, and their reciprocals, are finite and not 0.
-const LARGEST: u32 = 1474;
+const MAX_EXPONENT: u32 = 1474;
 const LARGEST_F32: u32 = 184;
 
 /// Returns φⁿ.
@@ -26,7 +26,7 @@ const LARGEST_F32: u32 = 184;
 ///
 /// [`Error::InvalidArgument`] for |n| above 1474.
 pub fn phi_pow(n: i32) -> Result<f64> {
-    check(n, LARGEST)?;
+    check(n, MAX_EXPONENT)?;
     let above = match n.unsigned_abs() {
         0 => 1.0,
         n @ 1..=EXACT => {

@@ -22,7 +22,7 @@ const RECURSION: &str = "golden_recursion";
 const WINDINGS: &str = "the golden recursion of windings";
 
 /// The largest winding: beyond, φn soon leaves i64.
-const LARGEST_WINDING: u64 = 5_700_000_000_000_000_000;
+const MAX_WINDING: u64 = 5_700_000_000_000_000_000;
 
 /// The first 128 bits of 1/φ.
 const INVERSE_PHI_BITS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834];
@@ -56,8 +56,8 @@ pub fn golden_recursion_inverse(values: &Tensor) -> Result<Tensor> {
 }
 
 fn check_winding(n: i64) -> Result<()> {
-    if n.unsigned_abs() > LARGEST_WINDING {
-        let wanted = format!("windings of magnitude at most {LARGEST_WINDING}");
+    if n.unsigned_abs() > MAX_WINDING {
+        let wanted = format!("windings of magnitude at most {MAX_WINDING}");
         return Err(Error::overflow(WINDINGS, n, wanted));
     }
     Ok(())
@@ -100,7 +100,7 @@ fn inverse(n: Expr<'_>) -> [Expr<'_>; 2] {
     let sum = middle + magnitude.mul_high(low);
     let quotient = magnitude.mul_high(high) + sum.lt(middle).cast(DType::U64);
     let quotient = quotient.cast(DType::I64);
-    [n.lt(0).choose(-quotient - 1, quotient), magnitude.gt(LARGEST_WINDING)]
+    [n.lt(0).choose(-quotient - 1, quotient), magnitude.gt(MAX_WINDING)]
 }
 
 fn check_windings(operation: &'static str, n: &Tensor) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::types::DType;
 const LARGE: f64 = 1e150;
 
 /// The smallest sum of squares that counts as a state.
-const SMALLEST: f64 = 1e-15;
+const MIN_TOTAL: f64 = 1e-15;
 
 /// Of the parts, n² and the largest magnitude: |v|² times the weight, and |v|².
 static TERMS: LazyLock<Fused<3, 2>> = LazyLock::new(|| {
@@ -34,7 +34,7 @@ static TERMS: LazyLock<Fused<3, 2>> = LazyLock::new(|| {
 });
 /// Of both sums.
 static RATIO: LazyLock<Fused<2>> = LazyLock::new(|| {
-    Fused::new(|[weighted, total]| total.lt(SMALLEST).choose(0.0, (weighted / total).clamp(0.0, 1.0)))
+    Fused::new(|[weighted, total]| total.lt(MIN_TOTAL).choose(0.0, (weighted / total).clamp(0.0, 1.0)))
 });
 static LOGARITHM: LazyLock<Fused<1>> =
     LazyLock::new(|| Fused::new(|[s]| s.cast(DType::F64).maximum(1e-10).log()));

@@ -189,8 +189,8 @@ impl CachedOperation {
     fn expression(&self) -> Result<&'static Expression> {
         static CACHE: [AppendOnlyMap<u64, Expression>; 1024] = [const { AppendOnlyMap::new() }; 1024];
         let code = self.code();
-        let place = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % CACHE.len();
-        CACHE[place].find_or_add(|known| *known == code, || Ok((code, self.make()?)))
+        let slot = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % CACHE.len();
+        CACHE[slot].find_or_add(|known| *known == code, || Ok((code, self.make()?)))
     }
 
     fn make(&self) -> Result<Expression> {
@@ -303,8 +303,8 @@ fn by_value_of_any<'a, 'b>(
     let mut numbers: Vec<Option<Number>> =
         std::iter::once(number).chain(others.iter().map(number_of)).collect();
     let operation = by_value(operation, &mut numbers, common)?;
-    for ((place, operand), number) in space.iter_mut().zip(others).zip(&numbers[1..]) {
-        *place = number.map_or(*operand, TensorOperand::Number);
+    for ((slot, operand), number) in space.iter_mut().zip(others).zip(&numbers[1..]) {
+        *slot = number.map_or(*operand, TensorOperand::Number);
     }
     Ok((operation, &space[..others.len()]))
 }

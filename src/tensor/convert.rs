@@ -203,6 +203,7 @@ impl Tensor {
     /// # Errors
     ///
     /// As [`zeros`](Self::zeros).
+    #[doc(alias = "astype")]
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
         if dtype == self.dtype() {
             return Ok(self.clone());

@@ -26,13 +26,18 @@ impl Tensor {
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that the dtype does not hold; as
     /// [`zeros`](Self::zeros).
-    pub fn full(shape: &[usize], number: impl Into<Number>, dtype: DType, device: &Device) -> Result<Tensor> {
-        let number = number.into();
-        number.check("full", dtype)?;
+    pub fn full(
+        shape: &[usize],
+        fill_value: impl Into<Number>,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let fill_value = fill_value.into();
+        fill_value.check("full", dtype)?;
         let mut fresh = Output::new(device, dtype, shape)?;
         let mut inputs = Inputs::default();
-        inputs.push(&number.into());
-        CachedOperation::cast(OperandKind::Number(number.kind()), dtype)
+        inputs.push(&fill_value.into());
+        CachedOperation::cast(OperandKind::Number(fill_value.kind()), dtype)
             .run_into(&inputs, OutputTarget::all(&mut fresh))?;
         Ok(fresh.into_tensor())
     }
@@ -115,7 +120,7 @@ impl Tensor {
     /// # Errors
     ///
     /// As [`full`](Self::full).
-    pub fn full_like(&self, number: impl Into<Number>) -> Result<Tensor> {
-        Tensor::full(self.shape(), number, self.dtype(), &self.device())
+    pub fn full_like(&self, fill_value: impl Into<Number>) -> Result<Tensor> {
+        Tensor::full(self.shape(), fill_value, self.dtype(), &self.device())
     }
 }

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
-use super::kept_blocks;
+use super::cached_blocks;
 use crate::driver;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
@@ -128,7 +128,7 @@ impl Device {
     /// As [`driver::Device::trim`].
     pub fn trim(&self) -> Result<()> {
         match self.0 {
-            DeviceKind::Cpu => kept_blocks::release(),
+            DeviceKind::Cpu => cached_blocks::release(),
             DeviceKind::Cuda(device) => device.trim()?,
         }
         Ok(())
@@ -209,9 +209,9 @@ impl StreamGuard {
 impl Drop for StreamGuard {
     fn drop(&mut self) {
         let removed = STREAMS.try_with(|streams| {
-            let mut own = streams.own.borrow_mut();
-            let at = own.iter().rposition(|(number, _)| *number == self.number);
-            at.map(|at| own.remove(at))
+            let mut stack = streams.stack.borrow_mut();
+            let at = stack.iter().rposition(|(number, _)| *number == self.number);
+            at.map(|at| stack.remove(at))
         });
         // Dropped outside of the borrow: the last handle of a stream returns its memory.
         drop(removed);
@@ -223,7 +223,7 @@ pub(crate) fn push_stream(stream: Stream) -> u64 {
     let pushed = STREAMS.try_with(|streams| {
         let number = streams.pushed.get();
         streams.pushed.set(number + 1);
-        streams.own.borrow_mut().push((number, stream));
+        streams.stack.borrow_mut().push((number, stream));
         number
     });
     pushed.unwrap_or(u64::MAX)
@@ -231,7 +231,7 @@ pub(crate) fn push_stream(stream: Stream) -> u64 {
 
 /// Takes back the last [`push_stream`] of this thread. Returns `false` if there is none.
 pub(crate) fn pop_stream() -> bool {
-    STREAMS.try_with(|streams| streams.own.borrow_mut().pop()).is_ok_and(|popped| popped.is_some())
+    STREAMS.try_with(|streams| streams.stack.borrow_mut().pop()).is_ok_and(|popped| popped.is_some())
 }
 
 /// A stream to issue work on.
@@ -254,7 +254,7 @@ impl Deref for CurrentStream {
 /// The streams of a thread.
 struct ThreadStreams {
     /// The streams of nested guards, with their numbers.
-    own: RefCell<Vec<(u64, Stream)>>,
+    stack: RefCell<Vec<(u64, Stream)>>,
     /// The number of the next guard.
     pushed: Cell<u64>,
     /// The default stream that was asked for last.
@@ -263,7 +263,7 @@ struct ThreadStreams {
 
 thread_local! {
     static STREAMS: ThreadStreams =
-        const { ThreadStreams { own: RefCell::new(Vec::new()), pushed: Cell::new(0), last: Cell::new(None) } };
+        const { ThreadStreams { stack: RefCell::new(Vec::new()), pushed: Cell::new(0), last: Cell::new(None) } };
 }
 
 /// Every default stream of the process; they stay.
@@ -279,11 +279,11 @@ pub(crate) fn stream(device: &Device) -> Result<CurrentStream> {
         return Err(Error::invalid("a stream", "the CPU", "a CUDA device"));
     };
     let known = STREAMS.try_with(|streams| {
-        let own = streams.own.borrow();
-        let own = own.iter().rev().find(|(_, stream)| stream.device() == device);
-        let own = own.map(|(_, stream)| stream.clone());
+        let stack = streams.stack.borrow();
+        let stack = stack.iter().rev().find(|(_, stream)| stream.device() == device);
+        let stack = stack.map(|(_, stream)| stream.clone());
         let last = streams.last.get().filter(|(last, _)| *last == device);
-        own.map(CurrentStream::Own).or(last.map(|(_, stream)| CurrentStream::Default(stream)))
+        stack.map(CurrentStream::Own).or(last.map(|(_, stream)| CurrentStream::Default(stream)))
     });
     if let Ok(Some(known)) = known {
         return Ok(known);

@@ -16,7 +16,7 @@ use crate::fuse::Graph;
 use crate::types::{Bool, DType, Element, Layout, Shape};
 
 /// More elements than this are shortened.
-const MOST: usize = 1000;
+const MAX_ELEMENTS: usize = 1000;
 /// Elements that a shortened dimension shows of each end.
 const EDGE: usize = 3;
 /// Columns of a line.
@@ -27,7 +27,7 @@ impl Tensor {
     fn edges(&self) -> Result<(Tensor, Vec<bool>)> {
         let mut shown = self.clone();
         let mut cut = vec![false; self.rank()];
-        if self.count() <= MOST {
+        if self.count() <= MAX_ELEMENTS {
             return Ok((shown, cut));
         }
         // The longest first, so that little is copied.
@@ -191,7 +191,7 @@ impl fmt::Debug for Tensor {
             Err(error) => format!("<cannot be read: {error}>"),
         };
         write!(formatter, "{PREFIX}{text}, ")?;
-        if self.count() == 0 || self.count() > MOST {
+        if self.count() == 0 || self.count() > MAX_ELEMENTS {
             write!(formatter, "shape={}, ", self.shape())?;
         }
         write!(formatter, "dtype={}, device={})", self.dtype(), self.device())

@@ -7,7 +7,7 @@ use super::device::Device;
 use super::evaluate::{OperandSource, evaluate_named};
 use super::kernel::{Output, OutputTarget};
 use super::operand::{Inputs, TensorOperand};
-use super::random::{Generator, memory_of_draw, numbers_of_draw};
+use super::random::{Generator, memory_of_draw, seed_and_offset_of_draw};
 use super::tensor::{Tensor, mismatch};
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number};
@@ -31,8 +31,8 @@ pub(super) struct ElementGenerator<'a, const OPERANDS: usize> {
 struct GeneratorKey {
     operation: &'static str,
     compute: DType,
-    /// True if random words read their place in the stream from memory.
-    reads_place: bool,
+    /// True if random words read their offset in the stream from memory.
+    reads_state: bool,
     operands: Vec<OperandKind>,
 }
 
@@ -77,21 +77,21 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
             [Expr<'g>; SCALARS],
         ) -> Expr<'g>,
     ) -> Result<Tensor> {
-        let Some(place) = memory_of_draw(self.operation, generator, blocks, device)? else {
+        let Some(state) = memory_of_draw(self.operation, generator, blocks, device)? else {
             let expression = self.expression(2 + SCALARS, false, |graph, operands, numbers, _| {
                 let scalars = std::array::from_fn(|index| numbers[2 + index]);
                 build(graph, operands, [numbers[0], numbers[1]], scalars)
             })?;
             let numbers =
-                || Ok([&numbers_of_draw(self.operation, generator, blocks)?[..], &scalars].concat());
+                || Ok([&seed_and_offset_of_draw(self.operation, generator, blocks)?[..], &scalars].concat());
             return self.run(expression, shape, device, &[], numbers);
         };
-        let expression = self.expression(1 + SCALARS, true, |graph, operands, numbers, place| {
+        let expression = self.expression(1 + SCALARS, true, |graph, operands, numbers, state| {
             let scalars = std::array::from_fn(|index| numbers[1 + index]);
-            build(graph, operands, [place[0], place[1] + numbers[0]], scalars)
+            build(graph, operands, [state[0], state[1] + numbers[0]], scalars)
         })?;
-        let numbers = || Ok([&[place.before][..], &scalars].concat());
-        self.run(expression, shape, device, &[&place.seed, &place.base], numbers)
+        let numbers = || Ok([&[state.before][..], &scalars].concat());
+        self.run(expression, shape, device, &[&state.seed, &state.base], numbers)
     }
 
     fn run(
@@ -99,7 +99,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
         expression: &Expression,
         shape: &Shape,
         device: &Device,
-        place: &[&Tensor],
+        state: &[&Tensor],
         scalars: impl FnOnce() -> Result<Vec<u64>>,
     ) -> Result<Tensor> {
         let mut fresh = Output::of_shape(device, self.dtype, shape)?;
@@ -113,7 +113,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
             }
             inputs.push(operand);
         }
-        place.iter().for_each(|tensor| inputs.push_source(OperandSource::Tensor(tensor)));
+        state.iter().for_each(|tensor| inputs.push_source(OperandSource::Tensor(tensor)));
         for scalar in scalars()? {
             inputs.push(&Number::Integer(scalar.into()).into());
         }
@@ -126,7 +126,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
     fn expression(
         &self,
         scalars: usize,
-        reads_place: bool,
+        reads_state: bool,
         build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], &[Expr<'g>], &[Expr<'g>]) -> Expr<'g>,
     ) -> Result<&'static Expression> {
         static CACHE: [AppendOnlyMap<GeneratorKey, Expression>; DType::ALL.len()] =
@@ -135,7 +135,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
         let same = |key: &GeneratorKey| {
             key.operation == self.operation
                 && key.compute == self.compute
-                && key.reads_place == reads_place
+                && key.reads_state == reads_state
                 && key.operands.iter().copied().eq(kinds())
         };
         CACHE[self.dtype as usize % CACHE.len()].find_or_add(same, || {
@@ -144,13 +144,13 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
                 TensorOperand::Tensor(tensor) => graph.input(tensor.dtype()),
                 TensorOperand::Number(_) => graph.scalar(self.compute),
             });
-            let inputs = if reads_place { 2 } else { 0 };
-            let place: Vec<Expr<'_>> = (0..inputs).map(|_| graph.zero_dim_input(DType::U64)).collect();
+            let inputs = if reads_state { 2 } else { 0 };
+            let state: Vec<Expr<'_>> = (0..inputs).map(|_| graph.zero_dim_input(DType::U64)).collect();
             let numbers: Vec<Expr<'_>> = (0..scalars).map(|_| graph.scalar(DType::U64)).collect();
-            let element = build(&graph, operands, &numbers, &place).cast(self.dtype);
+            let element = build(&graph, operands, &numbers, &state).cast(self.dtype);
             let expression = graph.expression(&[element])?;
             let (operation, compute, operands) = (self.operation, self.compute, kinds().collect());
-            Ok((GeneratorKey { operation, compute, reads_place, operands }, expression))
+            Ok((GeneratorKey { operation, compute, reads_state, operands }, expression))
         })
     }
 }

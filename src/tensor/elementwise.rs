@@ -84,8 +84,15 @@ macro_rules! methods {
             apply(Operation::$variant, &[self.into(), y.into()])
         }
     };
+    (@one Select $name:ident 3 $doc:literal) => {
+        methods!(@three Select $name $doc #[doc(alias = "where")]);
+    };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
+        methods!(@three $variant $name $doc);
+    };
+    (@three $variant:ident $name:ident $doc:literal $(#[$alias:meta])?) => {
         #[doc = $doc]
+        $(#[$alias])?
         #[allow(clippy::missing_errors_doc)]
         pub fn $name<'a, 'b>(&self, y: impl Into<TensorOperand<'a>>, z: impl Into<TensorOperand<'b>>) -> Result<Tensor> {
             apply(Operation::$variant, &[self.into(), y.into(), z.into()])

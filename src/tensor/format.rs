@@ -83,13 +83,13 @@ impl ColumnFormat {
             (false, Some(digits)) => format!("{short:.digits$}"),
         };
         let cut = |text: String| {
-            let (number, exponent) = match text.split_once('e') {
-                Some((number, exponent)) => (number.to_owned(), exponent.to_owned()),
+            let (mantissa, exponent) = match text.split_once('e') {
+                Some((mantissa, exponent)) => (mantissa.to_owned(), exponent.to_owned()),
                 None => (text, String::new()),
             };
-            let (whole, fraction) = match number.split_once('.') {
+            let (whole, fraction) = match mantissa.split_once('.') {
                 Some((whole, fraction)) => (whole.to_owned(), fraction.to_owned()),
-                None => (number, String::new()),
+                None => (mantissa, String::new()),
             };
             (whole, fraction, exponent)
         };

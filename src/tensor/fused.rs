@@ -277,7 +277,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         others: [TensorOperand<'a>; OTHERS],
     ) -> Result<()> {
         let mut outputs = outputs.map(Into::into);
-        outputs.iter_mut().try_for_each(TensorMut::own)?;
+        outputs.iter_mut().try_for_each(TensorMut::make_unique)?;
         let stored = outputs.each_ref().map(|output| Some(output.dtype()));
         let compiled = {
             // The elements are shared while these tensors live, so they end before the run.

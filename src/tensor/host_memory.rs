@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::kept_blocks;
+use super::cached_blocks;
 use crate::error::{Error, Result};
 
 type Allocate = dyn Fn(Layout) -> *mut u8 + Send + Sync;
@@ -244,6 +244,6 @@ pub fn host_memory_statistics() -> HostMemoryStatistics {
     HostMemoryStatistics {
         live_bytes: LIVE.load(Ordering::Relaxed),
         peak_live_bytes: PEAK.load(Ordering::Relaxed),
-        cached_bytes: kept_blocks::bytes(),
+        cached_bytes: cached_blocks::bytes(),
     }
 }

@@ -75,8 +75,8 @@ impl Tensor {
         WithOutput { input: self, output: output.into() }
     }
 
-    /// Makes the elements this tensor's own, each in a place of its own; whether that took a copy.
-    pub(super) fn own(&mut self) -> Result<bool> {
+    /// Makes the elements this tensor's own, each at an address of its own; whether that took a copy.
+    pub(super) fn make_unique(&mut self) -> Result<bool> {
         let owned = self.storage.is_unique() && !self.layout.may_overlap();
         if !owned {
             *self = self.copy()?;
@@ -87,7 +87,7 @@ impl Tensor {
     /// The elements of a part, or all of them, where they are the tensor's own.
     pub(super) fn part_target<'a>(&'a mut self, part: Option<&'a Layout>) -> Result<OutputTarget<'a>> {
         let Tensor { storage, dtype, layout } = self;
-        Ok(OutputTarget::new(storage.own_memory()?, *dtype, part.unwrap_or(layout)))
+        Ok(OutputTarget::new(storage.unique_memory()?, *dtype, part.unwrap_or(layout)))
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> TensorMut<'a> {
 
     pub(super) fn view(mut self, view: impl Fn(&Layout) -> Result<Layout>) -> Result<TensorMut<'a>> {
         let mut part = view(self.layout())?;
-        if self.part.is_none() && self.tensor.own()? {
+        if self.part.is_none() && self.tensor.make_unique()? {
             part = view(&self.tensor.layout)?;
         }
         self.part = Some(part);
@@ -136,7 +136,7 @@ impl<'a> TensorMut<'a> {
         TensorMut { tensor: self.tensor, part: self.part }
     }
 
-    /// Returns whether no other tensor shares the elements, and no two of them share a place.
+    /// Returns whether no other tensor shares the elements, and no two of them share an address.
     pub(super) fn is_own(&mut self) -> bool {
         // Whoever has a part has made its tensor own them.
         self.tensor.storage.is_unique() && !self.layout().may_overlap()
@@ -150,10 +150,10 @@ impl<'a> TensorMut<'a> {
         Ok(())
     }
 
-    /// Makes the elements this tensor's own, each in a place of its own.
-    pub(super) fn own(&mut self) -> Result<()> {
+    /// Makes the elements this tensor's own, each at an address of its own.
+    pub(super) fn make_unique(&mut self) -> Result<()> {
         if self.part.is_none() {
-            self.tensor.own()?;
+            self.tensor.make_unique()?;
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ impl<'a> TensorMut<'a> {
         run: impl FnOnce(OutputTarget<'_>) -> Result<()>,
     ) -> Result<()> {
         if reads && self.part.is_none() && !self.is_own() {
-            self.tensor.own()?;
+            self.tensor.make_unique()?;
         }
         self.write(run)
     }
@@ -200,8 +200,8 @@ impl<'a> TensorMut<'a> {
     }
 
     /// All of the elements, in memory that nobody else has.
-    pub(super) fn own_target(&mut self) -> Result<OutputTarget<'_>> {
-        self.own()?;
+    pub(super) fn unique_target(&mut self) -> Result<OutputTarget<'_>> {
+        self.make_unique()?;
         self.tensor.part_target(self.part.as_ref())
     }
 
@@ -239,8 +239,8 @@ impl<'a> TensorMut<'a> {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a number that the dtype does not hold ([`Number::fits`]); those of memory where the elements are shared.
-    pub fn fill(&mut self, number: impl Into<Number>) -> Result<&mut TensorMut<'a>> {
-        self.assign(number.into())
+    pub fn fill(&mut self, value: impl Into<Number>) -> Result<&mut TensorMut<'a>> {
+        self.assign(value.into())
     }
 
     /// Applies an operation that is chosen at run time to these elements and the other operands.

@@ -150,7 +150,7 @@ impl<'a> OutputTarget<'a> {
 }
 
 /// The destination of a kernel: an [`Output`], whose contents are unspecified before, or a [`Tensor`] or [`TensorMut`], whose
-/// elements are there. Elements that are shared with others, or that share places, are copied first.
+/// elements are there. Elements that are shared with others, or that share addresses, are copied first.
 pub trait KernelOutput: sealed::HasTarget {}
 
 impl KernelOutput for Output {}
@@ -175,14 +175,14 @@ mod sealed {
 
     impl HasTarget for Tensor {
         fn target(&mut self) -> Result<OutputTarget<'_>> {
-            self.own()?;
+            self.make_unique()?;
             self.part_target(None)
         }
     }
 
     impl HasTarget for TensorMut<'_> {
         fn target(&mut self) -> Result<OutputTarget<'_>> {
-            self.own_target()
+            self.unique_target()
         }
     }
 }

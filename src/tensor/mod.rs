@@ -101,6 +101,7 @@
 
 mod attention;
 mod axes;
+mod cached_blocks;
 mod cached_operation;
 mod clip;
 mod comparison;
@@ -122,7 +123,6 @@ mod groups;
 mod host_memory;
 mod in_place;
 mod indexing;
-mod kept_blocks;
 pub mod kernel;
 mod losses;
 mod matmul;

@@ -81,8 +81,8 @@ impl<'a, const CAPACITY: usize> Inputs<'a, CAPACITY> {
         match operand {
             TensorOperand::Tensor(tensor) => self.push_source(OperandSource::Tensor(tensor)),
             TensorOperand::Number(number) => {
-                if let Some(place) = self.numbers.get_mut(self.counts.1) {
-                    *place = *number;
+                if let Some(slot) = self.numbers.get_mut(self.counts.1) {
+                    *slot = *number;
                     self.counts.1 += 1;
                 }
             }
@@ -91,8 +91,8 @@ impl<'a, const CAPACITY: usize> Inputs<'a, CAPACITY> {
 
     #[inline]
     pub(super) fn push_source(&mut self, source: OperandSource<'a>) {
-        if let Some(place) = self.sources.get_mut(self.counts.0) {
-            *place = source;
+        if let Some(slot) = self.sources.get_mut(self.counts.0) {
+            *slot = source;
             self.counts.0 += 1;
         }
     }

@@ -41,7 +41,7 @@ impl Tensor {
     /// As [`as_slice`](Self::as_slice) has for dtype and device, and those of the copy.
     pub fn as_slice_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         let range = self.own_bytes_of::<T>()?;
-        part_mut(self.storage.own_memory()?.into_host(HOST)?, range).map(bytemuck::cast_slice_mut)
+        part_mut(self.storage.unique_memory()?.into_host(HOST)?, range).map(bytemuck::cast_slice_mut)
     }
 
     /// The elements of a contiguous tensor on a CUDA device, where they are: an argument for a kernel.
@@ -75,7 +75,7 @@ impl Tensor {
     /// As [`as_slice_mut`](Self::as_slice_mut).
     pub fn device_slice_mut<T: Element>(&mut self) -> Result<DeviceSliceMut<'_, T>> {
         let range = self.own_bytes_of::<T>()?;
-        self.storage.own_memory()?.into_cuda(DEVICE)?.slice_mut(range)?.reinterpret()
+        self.storage.unique_memory()?.into_cuda(DEVICE)?.slice_mut(range)?.reinterpret()
     }
 
     /// A CUDA buffer's elements as a tensor, without a copy: the buffer becomes the tensor's memory.
@@ -182,7 +182,7 @@ impl Tensor {
         if !self.is_contiguous() {
             *self = self.copy()?;
         }
-        self.own()?;
+        self.make_unique()?;
         self.bytes_of::<T>()
     }
 }

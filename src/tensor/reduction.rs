@@ -40,8 +40,8 @@ impl FoldedAxes {
             Axes::Of(axes) => axes,
         };
         for &axis in axes {
-            let place = shape.axis(operation, axis)?;
-            if std::mem::replace(&mut is_folded[place], true) {
+            let index = shape.axis(operation, axis)?;
+            if std::mem::replace(&mut is_folded[index], true) {
                 let found = format!("axes {axes:?} of {} dimensions", shape.rank());
                 return Err(Error::invalid(operation, found, "each axis once"));
             }

@@ -92,8 +92,8 @@ impl ReductionKind {
         static CACHE: [AppendOnlyMap<(ReductionKind, DType), Reduction>; 32] =
             [const { AppendOnlyMap::new() }; 32];
         let key = (self, dtype);
-        let place = dtype as usize % CACHE.len();
-        CACHE[place].find_or_add(|known| *known == key, || Ok((key, self.make(dtype)?)))
+        let slot = dtype as usize % CACHE.len();
+        CACHE[slot].find_or_add(|known| *known == key, || Ok((key, self.make(dtype)?)))
     }
 
     fn make(self, dtype: DType) -> Result<Reduction> {

@@ -190,14 +190,14 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for tensors that are no matrices, rows of two lengths, batches that do not
     /// broadcast, and a `p` of NaN; [`DeviceMismatch`](Error::DeviceMismatch), [`OutOfMemory`](Error::OutOfMemory).
     pub fn cdist(&self, other: &Tensor, p: f64) -> Result<Tensor> {
-        let (own, others) = (self.shape(), other.shape());
-        let is_fit = own.rank() >= 2 && others.rank() >= 2 && own.last() == others.last();
+        let (shape, others) = (self.shape(), other.shape());
+        let is_fit = shape.rank() >= 2 && others.rank() >= 2 && shape.last() == others.last();
         if !is_fit {
-            let found = format!("shapes {own} and {others}");
+            let found = format!("shapes {shape} and {others}");
             return Err(Error::invalid("cdist", found, "matrices whose rows have one length"));
         }
-        let rows = own[own.rank() - 2];
-        let batches: usize = own[..own.rank() - 2].iter().product();
+        let rows = shape[shape.rank() - 2];
+        let batches: usize = shape[..shape.rank() - 2].iter().product();
         let of_row = batches.max(1).saturating_mul(other.count()).max(1);
         let block = (DISTANCE_BLOCK / of_row).max(1);
         let others = other.unsqueeze(-3)?;

@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use super::cached_blocks::ALIGNMENT;
 use super::device::{Device, stream};
 use super::host_memory::AlignedStart;
-use super::kept_blocks::ALIGNMENT;
 use super::tensor::mismatch;
-use super::{host_memory, kept_blocks};
+use super::{cached_blocks, host_memory};
 use crate::driver::{DeviceBuffer, PinnedBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
 use crate::threads::check_variable;
@@ -35,7 +35,7 @@ pub(crate) enum Shared {
 }
 
 impl Drop for Shared {
-    /// A call, because more than a thousand places drop tensors, and inlined counts make a fiftieth of the library.
+    /// A call, because more than a thousand call sites drop tensors, and inlined counts make a fiftieth of the library.
     #[inline(never)]
     fn drop(&mut self) {
         // SAFETY: this is the only drop of a field, and nothing uses it afterwards.
@@ -159,7 +159,7 @@ impl Shared {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if others share it; the error that it holds instead of memory.
-    pub(super) fn own_memory(&mut self) -> Result<MemoryMut<'_>> {
+    pub(super) fn unique_memory(&mut self) -> Result<MemoryMut<'_>> {
         if let Shared::Failed(failure) = self {
             return Err(failure.1.clone());
         }
@@ -327,7 +327,7 @@ impl<'a> MemoryMut<'a> {
         }
     }
 
-    /// Copies host memory to the place from byte `start` on, before this returns.
+    /// Copies host memory to the elements from byte `start` on, before this returns.
     pub(crate) fn write(self, start: usize, from: &[u8]) -> Result<()> {
         let range = start..start + from.len();
         match self {
@@ -427,7 +427,7 @@ impl HostMemory {
     pub(crate) fn uninitialized(bytes: usize) -> Result<HostMemory> {
         check_variable()?;
         let class = class_of(bytes);
-        match class.zip(class.and_then(kept_blocks::take)) {
+        match class.zip(class.and_then(cached_blocks::take)) {
             Some((size, block)) => {
                 let layout = alloc::Layout::from_size_align(size, ALIGNMENT);
                 let layout = layout.map_err(|_| Error::host_memory(bytes, "allocating a tensor"))?;
@@ -455,7 +455,7 @@ impl HostMemory {
         let memory = match host_memory::allocate_zeroed(layout)? {
             Some(memory) => memory,
             None => {
-                kept_blocks::release();
+                cached_blocks::release();
                 host_memory::allocate_zeroed(layout)?.ok_or_else(none)?
             }
         };
@@ -503,7 +503,7 @@ impl HostMemory {
 
 /// Returns the size class of memory that is kept when its tensor is freed. The caller's allocator gets all of its memory back.
 fn class_of(bytes: usize) -> Option<usize> {
-    if host_memory::is_custom() { None } else { kept_blocks::class_of(bytes) }
+    if host_memory::is_custom() { None } else { cached_blocks::class_of(bytes) }
 }
 
 /// An address for no bytes.
@@ -517,7 +517,7 @@ impl Drop for HostMemory {
         let memory = AlignedStart { start: self.start, offset: self.offset };
         match self.release {
             // SAFETY: allocated with this layout, which all blocks of the size have, from zeros.
-            HostRelease::Kept => unsafe { kept_blocks::give(memory.block(), self.layout) },
+            HostRelease::Kept => unsafe { cached_blocks::give(memory.block(), self.layout) },
             // SAFETY: allocated with this layout by the same allocator.
             HostRelease::Allocator => unsafe { host_memory::deallocate(memory, self.layout) },
             HostRelease::Global if self.layout.size() == 0 => {}

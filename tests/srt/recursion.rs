@@ -40,9 +40,9 @@ fn windings_are_exact_floors() {
     }
     let inverse = [0, 1, 2, 3, 5, 8, -1, -5].map(|n| winding_recursion_inverse(n).unwrap());
     assert_eq!(inverse, [0, 0, 1, 1, 3, 4, -1, -4]);
-    const LARGEST: i64 = 5_700_000_000_000_000_000;
-    assert!(winding_recursion(LARGEST).is_ok() && winding_recursion(-LARGEST).is_ok());
-    for n in [LARGEST + 1, -LARGEST - 1, i64::MIN, i64::MAX] {
+    const MAX_WINDING: i64 = 5_700_000_000_000_000_000;
+    assert!(winding_recursion(MAX_WINDING).is_ok() && winding_recursion(-MAX_WINDING).is_ok());
+    for n in [MAX_WINDING + 1, -MAX_WINDING - 1, i64::MIN, i64::MAX] {
         assert!(matches!(winding_recursion(n), Err(Error::Overflow { .. })), "{n}");
         assert!(matches!(winding_recursion_inverse(n), Err(Error::Overflow { .. })), "{n}");
     }

@@ -4,7 +4,7 @@ use bytemuck::Zeroable;
 
 use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations};
 use super::{BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, rows_of_head, sequences_of};
-use crate::attention::problem::place;
+use crate::attention::problem::address_and_strides;
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::Result;
@@ -66,9 +66,9 @@ pub fn backward(
     let call = Call::new(OPERATION, stream, problem, Pass::Backward)?;
     let _traced = call.traced();
     let Call { sizes, tile, kernels, .. } = call;
-    let place_of = |memory: &DeviceSlice<'_, u8>| (memory.address(), memory.len());
-    check_layout(OPERATION, place_of(&result.0), result.1, &problem.queries)?;
-    check_layout(OPERATION, place_of(&gradient.0), gradient.1, &problem.queries)?;
+    let address_and_bytes = |memory: &DeviceSlice<'_, u8>| (memory.address(), memory.len());
+    check_layout(OPERATION, address_and_bytes(&result.0), result.1, &problem.queries)?;
+    check_layout(OPERATION, address_and_bytes(&gradient.0), gradient.1, &problem.queries)?;
     let written = (gradients.memory.address(), gradients.memory.len());
     for (layout, operand) in gradients.layouts.iter().zip([&problem.queries, &problem.keys, &problem.values])
     {
@@ -87,11 +87,11 @@ pub fn backward(
     let delta = own_lse + (rows * size_of::<f32>()) as u64;
     let progress = delta + (rows * size_of::<f32>()) as u64;
     let Gradients { memory: mut written, layouts } = gradients;
-    let (dq, dq_strides) = place(written.address(), &layouts[0]);
-    let (dk, [_, dk_strides @ ..]) = place(written.address(), &layouts[1]);
-    let (dv, [_, dv_strides @ ..]) = place(written.address(), &layouts[2]);
-    let (o, o_strides) = place(result.0.address(), result.1);
-    let (d_o, do_strides) = place(gradient.0.address(), gradient.1);
+    let (dq, dq_strides) = address_and_strides(written.address(), &layouts[0]);
+    let (dk, [_, dk_strides @ ..]) = address_and_strides(written.address(), &layouts[1]);
+    let (dv, [_, dv_strides @ ..]) = address_and_strides(written.address(), &layouts[2]);
+    let (o, o_strides) = address_and_strides(result.0.address(), result.1);
+    let (d_o, do_strides) = address_and_strides(gradient.0.address(), gradient.1);
     let band = call.band();
     let prepare = RowsProblem {
         o,

@@ -2,7 +2,7 @@
 
 use super::parameters::{ForwardProblem, Variations, VariedForwardProblem};
 use super::{Call, Sizes, Tile, check_layout, check_lse, entry, rows_of_head, sequences_of};
-use crate::attention::problem::place;
+use crate::attention::problem::address_and_strides;
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::Result;
@@ -105,7 +105,7 @@ pub fn forward(
         // last one, the LSE, whose length was checked, and the counter. All of it is entered.
         return unsafe { function.launch(stream, config, (&map_q, &map_k, &map_v, &mut map_o, parameters)) };
     };
-    let (o, o_strides) = place(result.address(), layout);
+    let (o, o_strides) = address_and_strides(result.address(), layout);
     let dimension = sizes.dimension as i32;
     let parameters = WithMemory {
         parameters: VariedForwardProblem {

@@ -39,7 +39,7 @@ struct Scratch<R> {
     /// The derivatives of capped scores.
     slopes: Vec<R>,
     /// The probabilities that the dropout keeps.
-    kept: Vec<R>,
+    masked: Vec<R>,
     of_queries: Vec<R>,
     of_keys: Vec<R>,
     of_values: Vec<R>,
@@ -143,7 +143,7 @@ impl<T: HostElement> Backward<'_, T> {
             probabilities: memory(true, tile, block)?,
             gradients: memory(true, tile, block)?,
             slopes: memory(problem.soft_cap.is_some(), tile, block)?,
-            kept: memory(problem.dropout.is_some(), tile, block)?,
+            masked: memory(problem.dropout.is_some(), tile, block)?,
             of_queries: memory(true, tile, dimension)?,
             of_keys: memory(true, part, dimension)?,
             of_values: memory(true, part, value_dimension)?,
@@ -153,36 +153,38 @@ impl<T: HostElement> Backward<'_, T> {
     /// Adds the gradients of a part of a head's keys.
     fn task(&self, scratch: &mut Scratch<T::Real>, sequence: usize, key_head: usize, part: usize) {
         let Sizes { dimension, value_dimension, .. } = self.job.sizes;
-        let place = &self.job.sequences[sequence];
+        let span = &self.job.sequences[sequence];
         let is_padded = self.job.problem.sequences.is_some_and(|sequences| !sequences.is_packed);
-        let count = place.keys.len();
+        let count = span.keys.len();
         let first = part * self.part_keys;
-        let own = first.min(count)..count.min(first + self.part_keys);
+        let part_keys = first.min(count)..count.min(first + self.part_keys);
         scratch.of_keys.fill(T::Real::ZERO);
         scratch.of_values.fill(T::Real::ZERO);
         let heads = self.job.queries_per_key();
         for head in key_head * heads..(key_head + 1) * heads {
-            for first in (0..place.queries.len()).step_by(TILE) {
-                let tile = first..place.queries.len().min(first + TILE);
-                self.tile(scratch, [sequence, head], tile.clone(), own.clone());
+            for first in (0..span.queries.len()).step_by(TILE) {
+                let tile = first..span.queries.len().min(first + TILE);
+                self.tile(scratch, [sequence, head], tile.clone(), part_keys.clone());
                 let rows = &scratch.of_queries[..tile.len() * dimension];
                 // SAFETY: the rows are those of this task alone.
-                unsafe { self.store_queries([place.batch, head, part], place.queries.start + first, rows) };
+                unsafe { self.store_queries([span.batch, head, part], span.queries.start + first, rows) };
             }
             if is_padded && part == 0 {
                 // SAFETY: as above.
-                unsafe { self.zero_rows(0, [place.batch, head], place.queries.end..self.job.sizes.queries) };
+                unsafe { self.zero_rows(0, [span.batch, head], span.queries.end..self.job.sizes.queries) };
             }
         }
-        let at = [place.batch, key_head];
+        let at = [span.batch, key_head];
         let rows = [(1, &scratch.of_keys, dimension), (2, &scratch.of_values, value_dimension)];
         for (which, rows, width) in rows {
             let to = (&self.written, &self.layouts[which]);
             // SAFETY: as above.
-            unsafe { store_rows(to, at, place.keys.start + own.start, &rows[..own.len() * width]) };
+            unsafe {
+                store_rows(to, at, span.keys.start + part_keys.start, &rows[..part_keys.len() * width])
+            };
             if is_padded && part == 0 {
                 // SAFETY: as above.
-                unsafe { self.zero_rows(which, at, place.keys.end..self.job.sizes.keys) };
+                unsafe { self.zero_rows(which, at, span.keys.end..self.job.sizes.keys) };
             }
         }
     }
@@ -224,35 +226,35 @@ impl<T: HostElement> Backward<'_, T> {
         scratch: &mut Scratch<T::Real>,
         [sequence, head]: [usize; 2],
         tile: Range<usize>,
-        own: Range<usize>,
+        part: Range<usize>,
     ) {
         let (job, problem, sizes) = (&self.job, self.job.problem, &self.job.sizes);
         let (width, wide) = (sizes.dimension, sizes.value_dimension);
-        let place = &job.sequences[sequence];
+        let span = &job.sequences[sequence];
         let key_head = head / job.queries_per_key();
         scratch.of_queries.fill(T::Real::ZERO);
-        let reach = Reach::new(problem.band, place);
+        let reach = Reach::new(problem.band, span);
         let all = reach.keys_of_all(tile.clone());
-        let all = all.start.max(own.start)..all.end.min(own.end);
+        let all = all.start.max(part.start)..all.end.min(part.end);
         if all.start >= all.end {
             return;
         }
         let dropout = HeadDropout::of(problem, sizes, sequence, head);
         let dropout_scale = T::Real::from_f64(problem.dropout.map_or(1.0, Dropout::scale));
         let scale = T::Real::from_f64(problem.scale);
-        let positions = place.queries.start + tile.start..place.queries.start + tile.end;
-        let (at, at_keys) = ([place.batch, head], [place.batch, key_head]);
+        let positions = span.queries.start + tile.start..span.queries.start + tile.end;
+        let (at, at_keys) = ([span.batch, head], [span.batch, key_head]);
         copy_rows(job.queries(), at, positions.clone(), &mut scratch.queries);
         copy_rows(self.gradient, at, positions.clone(), &mut scratch.of_result);
         copy_rows(self.result, at, positions.clone(), &mut scratch.result);
-        let lse = &self.lse[(place.batch * sizes.heads + head) * sizes.queries..][positions];
+        let lse = &self.lse[(span.batch * sizes.heads + head) * sizes.queries..][positions];
         let count = tile.len();
-        let Scratch { queries, of_result, result, probabilities, gradients, slopes, kept, .. } = scratch;
+        let Scratch { queries, of_result, result, probabilities, gradients, slopes, masked, .. } = scratch;
         let (queries, of_result) = (&queries[..], &of_result[..]);
         for first in (all.start / BLOCK * BLOCK..all.end).step_by(BLOCK) {
             let block = first..all.end.min(first + BLOCK);
             let n = block.len();
-            let positions = place.keys.start + block.start..place.keys.start + block.end;
+            let positions = span.keys.start + block.start..span.keys.start + block.end;
             let k = rows(job.keys(), at_keys, positions.clone(), &mut scratch.keys);
             let v = rows(job.values(), at_keys, positions, &mut scratch.values);
             let (q, d_o) = (Matrix::of_rows(queries, width), Matrix::of_rows(of_result, wide));
@@ -297,16 +299,16 @@ impl<T: HostElement> Backward<'_, T> {
             let weights = match dropout {
                 None => &probabilities[..],
                 Some(dropout) => {
-                    kept[..count * n].copy_from_slice(&probabilities[..count * n]);
+                    masked[..count * n].copy_from_slice(&probabilities[..count * n]);
                     dropout.for_each(tile.clone(), block.clone(), |row, column| {
-                        kept[row * n + column] = T::Real::ZERO
+                        masked[row * n + column] = T::Real::ZERO
                     });
-                    &kept[..]
+                    &masked[..]
                 }
             };
             let (weights, scores) = (Matrix::of_rows(weights, n), Matrix::of_rows(gradients, n));
-            let of_keys = &mut scratch.of_keys[(block.start - own.start) * width..];
-            let of_values = &mut scratch.of_values[(block.start - own.start) * wide..];
+            let of_keys = &mut scratch.of_keys[(block.start - part.start) * width..];
+            let of_values = &mut scratch.of_values[(block.start - part.start) * wide..];
             // SAFETY: the operands have these rows.
             unsafe {
                 product([n, wide, count], dropout_scale, weights.transposed(), d_o, true, of_values);

@@ -91,16 +91,16 @@ pub fn forward_host<T: HostElement>(
         let (sequence, head, first, end) = tiles[index];
         tile(&job, scratch, [sequence, head], first..end);
         let Scratch { result: rows, largest, sums, .. } = scratch;
-        let place = &job.sequences[sequence];
+        let span = &job.sequences[sequence];
         let wide = sizes.value_dimension;
         for row in 0..end - first {
             let values = &mut rows[row * wide..][..wide];
             // The sum of a row without keys is 0. NaN stays NaN.
             let is_empty = sums[row] == T::Real::ZERO;
-            let kept = problem.dropout.map_or(1.0, |dropout| dropout.scale());
-            let factor = if is_empty { 0.0 } else { kept / sums[row].to_f64() };
+            let dropout_scale = problem.dropout.map_or(1.0, |dropout| dropout.scale());
+            let factor = if is_empty { 0.0 } else { dropout_scale / sums[row].to_f64() };
             T::Real::scale(values, T::Real::from_f64(factor));
-            let at = (place.batch * sizes.heads + head) * sizes.queries + place.queries.start + first + row;
+            let at = (span.batch * sizes.heads + head) * sizes.queries + span.queries.start + first + row;
             let of_row = match is_empty {
                 true => T::Real::NEG_INFINITY,
                 false => T::Real::from_f64(largest[row].to_f64() + sums[row].to_f64().ln()),
@@ -110,7 +110,7 @@ pub fn forward_host<T: HostElement>(
         }
         let rows = &rows[..(end - first) * wide];
         // SAFETY: the rows are those of this task alone, and the layout was checked.
-        unsafe { store_rows((&result, layout), [place.batch, head], place.queries.start + first, rows) };
+        unsafe { store_rows((&result, layout), [span.batch, head], span.queries.start + first, rows) };
         Ok(())
     })
 }
@@ -123,27 +123,27 @@ fn tile<T: HostElement>(
     tile: std::ops::Range<usize>,
 ) {
     let (problem, sizes) = (job.problem, job.sizes);
-    let place = &job.sequences[sequence];
+    let span = &job.sequences[sequence];
     let (width, wide) = (sizes.dimension, sizes.value_dimension);
     let Scratch { queries, keys, values, scores, result, largest, sums } = scratch;
     result.fill(T::Real::ZERO);
     largest.fill(T::Real::NEG_INFINITY);
     sums.fill(T::Real::ZERO);
-    let tile = tile.start..tile.end.min(place.queries.len());
+    let tile = tile.start..tile.end.min(span.queries.len());
     if tile.is_empty() {
         return;
     }
-    let reach = Reach::new(problem.band, place);
+    let reach = Reach::new(problem.band, span);
     let dropout = HeadDropout::of(problem, &sizes, sequence, head);
     let key_head = head / job.queries_per_key();
-    let positions = place.queries.start + tile.start..place.queries.start + tile.end;
-    copy_rows(job.queries(), [place.batch, head], positions, queries);
+    let positions = span.queries.start + tile.start..span.queries.start + tile.end;
+    copy_rows(job.queries(), [span.batch, head], positions, queries);
     let all = reach.keys_of_all(tile.clone());
     let count = tile.len();
     for first in (all.start / BLOCK * BLOCK..all.end).step_by(BLOCK) {
         let block = first..all.end.min(first + BLOCK);
-        let positions = place.keys.start + block.start..place.keys.start + block.end;
-        let at = [place.batch, key_head];
+        let positions = span.keys.start + block.start..span.keys.start + block.end;
+        let at = [span.batch, key_head];
         let of = |array: Array<'_, T>, scratch| rows(array, at, positions.clone(), scratch);
         let (k, v) = (of(job.keys(), keys), of(job.values(), values));
         let (n, scale) = (block.len(), T::Real::from_f64(problem.scale));

@@ -52,7 +52,7 @@ pub(super) struct Array<'a, T> {
     pub layout: &'a Layout,
 }
 
-/// Memory that threads write at different places.
+/// Memory that threads write at different addresses.
 pub(super) struct Shared<T> {
     start: *mut T,
     length: usize,
@@ -130,8 +130,8 @@ pub(super) fn copy_rows<T: HostElement>(
     let start = offset(array.layout, [batch, head, positions.start, 0]) as isize;
     for (index, to) in to.chunks_exact_mut(dimension).take(positions.len()).enumerate() {
         let mut at = start + index as isize * row;
-        for number in to {
-            *number = array.elements[at as usize].widened();
+        for element in to {
+            *element = array.elements[at as usize].widened();
             at += column;
         }
     }
@@ -156,9 +156,9 @@ pub(super) unsafe fn store_rows<T: HostElement>(
     let start = offset(layout, [batch, head, first, 0]) as isize;
     for (index, from) in rows.chunks_exact(dimension).enumerate() {
         let mut at = start + index as isize * row;
-        for number in from {
+        for element in from {
             // SAFETY: the caller guarantees that nobody else uses the row.
-            unsafe { memory.set(at as usize, T::rounded(*number)) };
+            unsafe { memory.set(at as usize, T::rounded(*element)) };
             at += column;
         }
     }
@@ -306,7 +306,7 @@ fn sequences_of(
         ));
     }
     let mut found: Vec<Sequence> = Vec::with_capacity(sequences.count);
-    for (index, numbers) in table.chunks_exact(4).enumerate() {
+    for (index, row) in table.chunks_exact(4).enumerate() {
         let (after_queries, after_keys) = match found.last() {
             Some(last) if sequences.is_packed => (last.queries.end, last.keys.end),
             _ => (0, 0),
@@ -317,14 +317,14 @@ fn sequences_of(
             let is_placed = if sequences.is_packed { start >= after } else { start == 0 };
             (end <= most && is_placed).then_some(start..end)
         };
-        let queries = range(numbers[0], numbers[1], after_queries, sizes.queries);
-        let keys = range(numbers[2], numbers[3], after_keys, sizes.keys);
+        let queries = range(row[0], row[1], after_queries, sizes.queries);
+        let keys = range(row[2], row[3], after_keys, sizes.keys);
         let (Some(queries), Some(keys)) = (queries, keys) else {
             let wanted = format!(
                 "positions behind the sequence before it, of {} queries and {} keys",
                 sizes.queries, sizes.keys
             );
-            return Err(Error::invalid(operation, format!("sequence {index} of {numbers:?}"), wanted));
+            return Err(Error::invalid(operation, format!("sequence {index} of {row:?}"), wanted));
         };
         found.push(Sequence { batch: if sequences.is_packed { 0 } else { index }, queries, keys });
     }

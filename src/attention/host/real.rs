@@ -191,9 +191,9 @@ macro_rules! reals {
             /// 2^x as a power of a whole number times the series of the rest, which is at most 1/2.
             #[inline(always)]
             fn power<const FUSES: bool>(x: $real) -> $real {
-                const LEAST: $real = 1.0 - $bias as $real;
+                const MIN_EXPONENT: $real = 1.0 - $bias as $real;
                 // Comparisons that NaN fails, so that it stays.
-                let limited = if x < LEAST { LEAST } else { x };
+                let limited = if x < MIN_EXPONENT { MIN_EXPONENT } else { x };
                 let shifted = limited + ROUNDER;
                 let whole = shifted - ROUNDER;
                 let rest = limited - whole;
@@ -205,7 +205,7 @@ macro_rules! reals {
                 }
                 let exponent = (shifted.to_bits().wrapping_sub(ROUNDER.to_bits())).wrapping_add($bias);
                 let found = series * $real::from_bits(exponent << $fraction);
-                if x < LEAST { 0.0 } else { found }
+                if x < MIN_EXPONENT { 0.0 } else { found }
             }
 
             #[inline(always)]

@@ -88,8 +88,8 @@ impl HeadDropout {
             for column in keys.clone().step_by(SIDE) {
                 let block = (row / SIDE) as u64 * self.key_blocks + (column / SIDE) as u64;
                 for lane in 0..LANES {
-                    let number = offset.wrapping_add(self.first + block * LANES + lane);
-                    for (word, bits) in philox(seed, number).into_iter().enumerate() {
+                    let counter_low = offset.wrapping_add(self.first + block * LANES + lane);
+                    for (word, bits) in philox(seed, counter_low).into_iter().enumerate() {
                         let query = row + lane as usize / 4 + 8 * (word % 2);
                         for (half, bits) in [bits & 0xffff, bits >> 16].into_iter().enumerate() {
                             let key = column + 2 * (lane as usize % 4) + 8 * (word / 2) + half;
@@ -105,15 +105,15 @@ impl HeadDropout {
 }
 
 /// Returns a block of Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
-fn philox(seed: u64, number: u64) -> [u32; 4] {
+fn philox(seed: u64, counter_low: u64) -> [u32; 4] {
     let mut key = [seed as u32, (seed >> 32) as u32];
-    let mut counter = [number as u32, (number >> 32) as u32, 0, 0];
+    let mut counter = [counter_low as u32, (counter_low >> 32) as u32, 0, 0];
     for round in 0..10 {
         if round > 0 {
             key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
         }
         let products = [0xD251_1F53 * u64::from(counter[0]), 0xCD9E_8D57 * u64::from(counter[2])];
-        let [high, low] = [32, 0].map(|places| products.map(|product| (product >> places) as u32));
+        let [high, low] = [32, 0].map(|shift| products.map(|product| (product >> shift) as u32));
         counter = [high[1] ^ counter[1] ^ key[0], low[1], high[0] ^ counter[3] ^ key[1], low[0]];
     }
     counter

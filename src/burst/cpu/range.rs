@@ -17,18 +17,18 @@ use super::dynamics::{Outcome, update};
 const ROWS_AHEAD: usize = 4;
 const MAX_PREFETCHED: usize = 256;
 
-/// Steps from the expected place of a target before the search halves the row.
+/// Steps from the expected position of a target before the search halves the row.
 const STEPS: usize = 12;
 
-/// Returns the expected place of the first target from `id` on in a row of evenly spread targets.
+/// Returns the expected position of the first target from `id` on in a row of evenly spread targets.
 #[inline(always)]
 fn guess(length: usize, id: u32, neurons: usize) -> usize {
     (length as u64 * u64::from(id) / neurons as u64) as usize
 }
 
-/// Returns the place of the first target from `id` on in a sorted row.
+/// Returns the position of the first target from `id` on in a sorted row.
 ///
-/// It is near the expected place where targets are evenly spread, so a few neighbours are read, and not the whole row.
+/// It is near the expected position where targets are evenly spread, so a few neighbours are read, and not the whole row.
 #[inline(always)]
 fn first_from(targets: &[u32], id: u32, neurons: usize) -> usize {
     let before = |target: &u32| target & !INHIBITORY < id;
@@ -49,11 +49,11 @@ fn first_from(targets: &[u32], id: u32, neurons: usize) -> usize {
 #[inline(always)]
 fn prefetch<T>(slice: &[T]) {
     #[cfg(target_arch = "x86_64")]
-    for place in slice.iter().step_by(64 / size_of::<T>()) {
+    for line in slice.iter().step_by(64 / size_of::<T>()) {
         // SAFETY: a prefetch accesses no memory, as far as the program can see; every x86-64 processor has it.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                std::ptr::from_ref(place).cast(),
+                std::ptr::from_ref(line).cast(),
             );
         }
     }
@@ -208,7 +208,7 @@ impl RangeWork {
         }
     }
 
-    /// Asks for the part of a row that ends in this range, about: rows are in random places of large memory.
+    /// Asks for the part of a row that ends in this range, about: rows are at random addresses of large memory.
     #[inline(always)]
     fn prefetch(&self, input: &BurstInput, source: u32) {
         let row = input.network.synapses().row(source);

@@ -8,7 +8,7 @@ const EVENTS: u64 = 1 << COUNT_BITS;
 /// The magnitude that a packed sum cannot hold any more.
 const MAGNITUDE: u64 = 1 << (63 - COUNT_BITS);
 /// The largest contribution of one synapse, in thousandths.
-const LARGEST_CONTRIBUTION: u64 = 255 * 255 * 1000;
+const MAX_CONTRIBUTION: u64 = 255 * 255 * 1000;
 
 /// The most that one neuron can get in one burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Of synapses: `in_degree` end in one neuron, with a sum of magnitudes up to `largest` where that is known.
     pub(super) fn of_synapses(in_degree: u64, largest: Option<u64>) -> Bounds {
-        let by_degree = in_degree.saturating_mul(LARGEST_CONTRIBUTION);
+        let by_degree = in_degree.saturating_mul(MAX_CONTRIBUTION);
         Bounds { events: in_degree, magnitude: by_degree.min(largest.unwrap_or(u64::MAX)) }
     }
 

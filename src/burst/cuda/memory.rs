@@ -63,7 +63,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Allocates the memory for a network of these sizes, all zeros, before burst 1.
     pub(super) fn new(stream: &Stream, sizes: Sizes) -> Result<Memory> {
-        // Synapses are read by vectors of four, and their places in a queue have 32 bits.
+        // Synapses are read by vectors of four, and their positions in a queue have 32 bits.
         let synapses =
             usize::try_from(sizes.synapses).ok().and_then(|count| count.checked_next_multiple_of(4));
         let synapses = synapses.filter(|_| u32::try_from(sizes.most_chunks()).is_ok()).ok_or_else(|| {
@@ -209,13 +209,13 @@ impl Memory {
 
     /// Reads the potentials of some neurons, none of those that are updated elsewhere. Neighbours are read by one copy.
     pub(super) fn potentials(&self, stream: &Stream, ids: &[u32]) -> Result<Vec<Option<f32>>> {
-        let place = |id: u32| {
+        let index = |id: u32| {
             id.checked_sub(self.sizes.first).map(|at| at as usize).filter(|&at| at < self.sizes.owned)
         };
-        let mut places: Vec<usize> = ids.iter().filter_map(|&id| place(id)).collect();
-        places.sort_unstable();
+        let mut indices: Vec<usize> = ids.iter().filter_map(|&id| index(id)).collect();
+        indices.sort_unstable();
         let mut blocks: Vec<(usize, Vec<NeuronState>)> = Vec::new();
-        for near in places.chunk_by(|one, next| next - one <= COPY_GAP) {
+        for near in indices.chunk_by(|one, next| next - one <= COPY_GAP) {
             let (first, last) = (near[0], near[near.len() - 1]);
             blocks.push((first, stream.download(&self.states.slice(first..last + 1)?)?));
         }
@@ -224,7 +224,7 @@ impl Memory {
             let (first, states) = blocks.get(block)?;
             states.get(at - first).map(|state| state.potential)
         };
-        Ok(ids.iter().map(|&id| place(id).and_then(potential)).collect())
+        Ok(ids.iter().map(|&id| index(id).and_then(potential)).collect())
     }
 
     /// The bytes of device memory.

@@ -129,8 +129,8 @@ impl<T: Object> Spares<T> {
     #[inline]
     fn keep(&self, index: u32) -> bool {
         let count = self.count.get();
-        let Some(place) = self.slots.get(count) else { return false };
-        place.set(index);
+        let Some(slot) = self.slots.get(count) else { return false };
+        slot.set(index);
         self.count.set(count + 1);
         true
     }
@@ -353,7 +353,7 @@ impl<T: Object> Table<T> {
         }
         let next = |used: u32| used.checked_add(1);
         let index = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
-        let (chunk, _) = place(index);
+        let (chunk, _) = chunk_and_offset(index);
         let slots = || (0..FIRST_CHUNK << chunk).map(|_| Slot::new()).collect();
         self.chunks.get(chunk)?.get_or_init(slots);
         Some(index)
@@ -381,7 +381,7 @@ impl<T: Object> Table<T> {
 
     #[inline]
     fn at(&self, index: u32) -> Option<&Slot<T>> {
-        let (chunk, offset) = place(index);
+        let (chunk, offset) = chunk_and_offset(index);
         self.chunks.get(chunk)?.get()?.get(offset)
     }
 
@@ -402,7 +402,7 @@ fn successor(head: u64, first: u32) -> u64 {
 
 /// Returns the chunk and the offset in it of a slot.
 #[inline]
-fn place(index: u32) -> (usize, usize) {
+fn chunk_and_offset(index: u32) -> (usize, usize) {
     let position = index as usize + FIRST_CHUNK;
     let chunk = (position.ilog2() - FIRST_CHUNK.ilog2()) as usize;
     (chunk, position - (FIRST_CHUNK << chunk))

@@ -152,9 +152,9 @@ fn threads_use_change_retain_and_release_the_same_handles() {
     const THREADS: u64 = 4;
     const ROUNDS: u64 = if cfg!(miri) { 200 } else { 30_000 };
     let table = Halves::table();
-    // Each place holds a handle whose reference belongs to whoever swaps it out. Other threads use copies of the number,
+    // Each slot holds a handle whose reference belongs to whoever swaps it out. Other threads use copies of the number,
     // which may be stale at any time.
-    let places: [AtomicU64; 3] =
+    let slots: [AtomicU64; 3] =
         std::array::from_fn(|_| AtomicU64::new(table.insert(Halves::new(0)).unwrap()));
     let never_changed = table.insert(Halves::new(7)).unwrap();
     let counted = table.insert(Halves::new(0)).unwrap();
@@ -165,12 +165,12 @@ fn threads_use_change_retain_and_release_the_same_handles() {
         let mut changes = 0;
         barrier.wait();
         for round in 0..ROUNDS {
-            let place = &places[draws.below(places.len() as u64) as usize];
-            let handle = place.load(Ordering::Relaxed);
+            let slot = &slots[draws.below(slots.len() as u64) as usize];
+            let handle = slot.load(Ordering::Relaxed);
             match draws.below(8) {
                 0 => {
                     let new = table.insert(Halves::new(thread << 32 | round)).unwrap();
-                    table.release(place.swap(new, Ordering::AcqRel), "x").unwrap();
+                    table.release(slot.swap(new, Ordering::AcqRel), "x").unwrap();
                 }
                 1 => {
                     if table.retain(handle, "x").is_ok() {
@@ -227,7 +227,7 @@ fn threads_use_change_retain_and_release_the_same_handles() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(table.get(counted, "x").unwrap().checked(), changes);
-    let handles = places.into_iter().map(AtomicU64::into_inner).chain([counted, never_changed]);
+    let handles = slots.into_iter().map(AtomicU64::into_inner).chain([counted, never_changed]);
     for handle in handles {
         table.release(handle, "x").unwrap();
         assert!(table.get(handle, "x").is_err());

@@ -267,9 +267,9 @@ impl Graph {
         let names = self.raw.nodes()?;
         let mut nodes = self.nodes_of(&names)?;
         let (from, to) = self.edges()?;
-        let place: HashMap<_, _> = names.iter().map(|node| &node.0).zip(0usize..).collect();
+        let position_of: HashMap<_, _> = names.iter().map(|node| &node.0).zip(0usize..).collect();
         for (from, to) in from.iter().zip(&to) {
-            if let (Some(&from), Some(&to)) = (place.get(from), place.get(to))
+            if let (Some(&from), Some(&to)) = (position_of.get(from), position_of.get(to))
                 && let Some(node) = nodes.get_mut(to)
             {
                 node.after.push(from);

@@ -124,7 +124,7 @@ fn refusal(entry: &ImageEntry, capability: (i32, i32), driver: i32) -> Option<Re
                 wanted: format!(
                     "the driver is CUDA {} and takes PTX up to {}",
                     cuda_text(driver),
-                    number(newest)
+                    version_text(newest)
                 ),
                 for_the_driver: true,
             });
@@ -132,7 +132,7 @@ fn refusal(entry: &ImageEntry, capability: (i32, i32), driver: i32) -> Option<Re
     }
     match entry.toolkit {
         Some(toolkit) if toolkit.0 > driver / 1000 => Some(Refusal {
-            found: format!("{found} made by CUDA {}", number(toolkit)),
+            found: format!("{found} made by CUDA {}", version_text(toolkit)),
             wanted: format!(
                 "the driver is CUDA {} and takes machine code of CUDA {} or older",
                 cuda_text(driver),
@@ -166,8 +166,8 @@ fn entry_text(entry: &ImageEntry) -> String {
 
 fn isa_text(isa: (i32, i32)) -> String {
     match cuda_of_isa(isa) {
-        Some(cuda) => format!("{} (CUDA {cuda})", number(isa)),
-        None => number(isa),
+        Some(cuda) => format!("{} (CUDA {cuda})", version_text(isa)),
+        None => version_text(isa),
     }
 }
 
@@ -175,6 +175,6 @@ fn cuda_text(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }
 
-fn number((major, minor): (i32, i32)) -> String {
+fn version_text((major, minor): (i32, i32)) -> String {
     format!("{major}.{minor}")
 }

@@ -384,10 +384,10 @@ impl CxxType {
 /// The notation of `c++filt`. A type that substitutions made huge is truncated.
 impl fmt::Display for CxxType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 1024;
+        const MAX_LENGTH: usize = 1024;
         let mut text = String::new();
-        print(self, &mut text, MOST);
-        if text.len() >= MOST {
+        print(self, &mut text, MAX_LENGTH);
+        if text.len() >= MAX_LENGTH {
             text.push_str("...");
         }
         formatter.write_str(&text)

@@ -204,7 +204,7 @@ fn read_parameters(tokens: &mut PtxTokens<'_>, kernel: &str) -> Result<Vec<Param
             // Alignments are powers of two of at most 2^31 and sizes are bounded, so nothing here overflows.
             let offset = (end + alignment - 1) & !(alignment - 1);
             end = offset + size;
-            if end > LARGEST_SPACE {
+            if end > MAX_SPACE {
                 return damaged(
                     KIND,
                     format!("the parameters of kernel '{kernel}' have {end} bytes or more"),
@@ -219,7 +219,7 @@ fn read_parameters(tokens: &mut PtxTokens<'_>, kernel: &str) -> Result<Vec<Param
 }
 
 /// Larger than any parameter space (32764 bytes today), and small enough for all sums of this module.
-const LARGEST_SPACE: usize = 1 << 20;
+const MAX_SPACE: usize = 1 << 20;
 
 /// `.param .align 8 .b8 name[16]` or `.param .u64 .ptr .global .align 4 name`, token by token.
 #[derive(Default)]
@@ -242,7 +242,7 @@ impl Declaration {
             PtxToken::Word(b".param") => {}
             PtxToken::Word(b".align") => {
                 let value = tokens.word()?.and_then(integer).and_then(|value| usize::try_from(value).ok());
-                match value.filter(|value| value.is_power_of_two() && *value <= LARGEST_SPACE) {
+                match value.filter(|value| value.is_power_of_two() && *value <= MAX_SPACE) {
                     // After `.ptr` it is the alignment of the pointee.
                     Some(_) if self.pointer => {}
                     Some(value) => self.alignment = Some(value),
@@ -263,7 +263,7 @@ impl Declaration {
             PtxToken::Open(b'[') => {
                 let length = tokens.word()?.and_then(integer).and_then(|value| usize::try_from(value).ok());
                 let elements = length.and_then(|length| length.checked_mul(self.elements.unwrap_or(1)));
-                match elements.filter(|elements| *elements <= LARGEST_SPACE) {
+                match elements.filter(|elements| *elements <= MAX_SPACE) {
                     Some(elements) => self.elements = Some(elements),
                     None => return damaged(KIND, tokens.at("an array whose size cannot be read")),
                 }

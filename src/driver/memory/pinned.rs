@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 /// Usable from every context.
 const PORTABLE: u32 = 1;
-const SMALLEST: usize = 4096;
+const MIN_BYTES: usize = 4096;
 
 /// Unused page-locked blocks by size, and blocks whose last copy is still in progress.
 #[derive(Default)]
@@ -170,7 +170,7 @@ impl Device {
         // Checked here, because a cached block needs no driver call.
         self.0.check_alive()?;
         let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| {
-            if bytes == 0 { Some(0) } else { bytes.max(SMALLEST).checked_next_power_of_two() }
+            if bytes == 0 { Some(0) } else { bytes.max(MIN_BYTES).checked_next_power_of_two() }
         });
         let Some(class) = bytes.filter(|&class| isize::try_from(class).is_ok()) else {
             let found = format!("{length} elements of {}", std::any::type_name::<T>());

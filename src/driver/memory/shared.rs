@@ -12,7 +12,7 @@ use super::buffer::DeviceBuffer;
 use crate::driver::graph::capture;
 
 /// The largest number of holders. More of them, from leaks, could overflow the count.
-const MOST: usize = isize::MAX as usize;
+const MAX_BYTES: usize = isize::MAX as usize;
 
 /// A buffer shared as by an `Arc`, with the count stored in the block instead of on the heap. This saves small
 /// operations a heap allocation and two atomic writes.
@@ -68,7 +68,7 @@ impl Deref for SharedBuffer {
 impl Clone for SharedBuffer {
     fn clone(&self) -> SharedBuffer {
         let held = self.0.allocation.holders.fetch_add(1, Ordering::Relaxed);
-        if held > MOST {
+        if held > MAX_BYTES {
             abort();
         }
         // SAFETY: the copy is a counted holder; only the last holder drops the buffer.

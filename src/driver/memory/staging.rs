@@ -34,7 +34,7 @@ const THRESHOLD: usize = 16 << 20;
 
 /// The largest chunk: 75 us of bus time, against a few for starting a copy, while a ring still fits in the host's
 /// last-level cache.
-const LARGEST_CHUNK: usize = 4 << 20;
+const MAX_CHUNK: usize = 4 << 20;
 
 /// The least number of chunks of a copy, if they stay above a sixteenth of the threshold: the bus is idle while the
 /// first (or last) chunk is moved.
@@ -91,10 +91,10 @@ struct StagingPlan {
 impl StagingPlan {
     /// A plan for `bytes` bytes at the address `host`.
     fn new(host: usize, bytes: usize, threshold: usize, cores: usize) -> StagingPlan {
-        let smallest = (threshold / MIN_CHUNKS).clamp(1, LARGEST_CHUNK);
-        let chunk = (bytes / MIN_CHUNKS).clamp(smallest, LARGEST_CHUNK);
+        let smallest = (threshold / MIN_CHUNKS).clamp(1, MAX_CHUNK);
+        let chunk = (bytes / MIN_CHUNKS).clamp(smallest, MAX_CHUNK);
         // The pool of page-locked memory has sizes that are powers of two.
-        let chunk = chunk.checked_next_power_of_two().unwrap_or(chunk).min(LARGEST_CHUNK);
+        let chunk = chunk.checked_next_power_of_two().unwrap_or(chunk).min(MAX_CHUNK);
         // Two threads that touch one huge page first at the same time zero it twice, so chunks begin at huge pages. The
         // skew is a multiple of small pages, because it shifts the device's side too, where copies prefer aligned
         // addresses.
@@ -501,11 +501,11 @@ mod tests {
     fn chunks_cover_the_bytes_once_and_the_ring_is_smaller_than_the_copy() {
         const LENGTHS: [usize; 12] =
             [1, 2, 15, 64, 65, 700, 4097, 1 << 20, THRESHOLD, THRESHOLD + 1, 1 << 30, isize::MAX as usize];
-        let places = [(0, 0), (16, 1), (4112, 2), (LARGE_PAGE - 1, 5), (16, 16), (4096, 500)];
+        let alignments = [(0, 0), (16, 1), (4112, 2), (LARGE_PAGE - 1, 5), (16, 16), (4096, 500)];
         for threshold in [1, 7, 64, 4096, THRESHOLD, usize::MAX] {
-            for (bytes, (host, cores)) in LENGTHS.iter().flat_map(|&bytes| places.map(|at| (bytes, at))) {
+            for (bytes, (host, cores)) in LENGTHS.iter().flat_map(|&bytes| alignments.map(|at| (bytes, at))) {
                 let plan = StagingPlan::new(host, bytes, threshold, cores);
-                assert!(plan.chunk > 0 && plan.chunk <= LARGEST_CHUNK, "{plan:?}");
+                assert!(plan.chunk > 0 && plan.chunk <= MAX_CHUNK, "{plan:?}");
                 assert!(plan.slots > plan.queued && plan.slots <= plan.chunks, "{plan:?}");
                 assert_eq!(plan.range(0).start, 0);
                 assert_eq!(plan.range(plan.chunks - 1).end, bytes, "{plan:?}");

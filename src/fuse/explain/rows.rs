@@ -128,18 +128,18 @@ impl RowExplanation {
     }
 
     /// Adds the kernel of the index of each element in its group, and returns its output.
-    pub(super) fn add_places(
+    pub(super) fn add_element_indices(
         &mut self,
         (phase, expression): (usize, &Expression),
         shape: &RowShape,
         capability: (i32, i32),
     ) -> Result<Described> {
-        let layout = shape.places()?;
-        let places = (self.add_temporary(8 * shape.size), (DType::I64, layout));
+        let layout = shape.element_indices()?;
+        let element_indices = (self.add_temporary(8 * shape.size), (DType::I64, layout));
         let launches = RowLaunches::Expression(expression.explain(&[], &[layout], capability)?);
         let name = "index of each element in its group".to_owned();
-        self.kernels.push(RowKernel::new((phase, name), [&[], &[places]], launches));
-        Ok(places)
+        self.kernels.push(RowKernel::new((phase, name), [&[], &[element_indices]], launches));
+        Ok(element_indices)
     }
 
     /// Returns the bytes that all kernels read.
@@ -168,7 +168,7 @@ struct PhaseMemory {
     inputs: Vec<Described>,
     values: Vec<Described>,
     stored: Vec<Described>,
-    places: Option<Described>,
+    element_indices: Option<Described>,
 }
 
 impl PhaseMemory {
@@ -179,7 +179,7 @@ impl PhaseMemory {
             let known = match *input {
                 PhaseInput::Input(index) => self.inputs.get(index),
                 PhaseInput::Group(index) => self.values.get(index),
-                PhaseInput::Index => self.places.as_ref(),
+                PhaseInput::Index => self.element_indices.as_ref(),
                 PhaseInput::Stored(index) => self.stored.get(index),
             };
             let &(memory, (dtype, layout)) = known.ok_or_else(|| missing("operand of a phase"))?;
@@ -274,19 +274,19 @@ impl RowProgramState {
             inputs: inputs.map(|(index, operand)| (RowMemory::Input(index), *operand)).collect(),
             values: Vec::new(),
             stored: Vec::new(),
-            places: None,
+            element_indices: None,
         };
-        if let Some(expression) = &self.places {
-            memory.places = Some(found.add_places((0, expression), shape, capability)?);
+        if let Some(expression) = &self.element_indices {
+            memory.element_indices = Some(found.add_element_indices((0, expression), shape, capability)?);
         }
-        for number in 0..=self.reductions.len() {
+        for reduction_index in 0..=self.reductions.len() {
             let stored = compiled.stored.iter().zip(&self.stored);
-            for (of, expression) in stored.filter(|(of, _)| of.after == number) {
+            for (of, expression) in stored.filter(|(of, _)| of.after == reduction_index) {
                 let layout = if of.kind == StoredKind::Groups { groups } else { elements };
                 let count = expression.outputs().len();
                 let (name, operands) = match of.kind {
                     StoredKind::Words => {
-                        let words = of.operands.numbers().map(|number| memory.inputs[number]).collect();
+                        let words = of.operands.numbers().map(|input| memory.inputs[input]).collect();
                         ("random words or coordinates of each element".to_owned(), words)
                     }
                     StoredKind::Groups | StoredKind::Elements => {
@@ -310,14 +310,18 @@ impl RowProgramState {
                 found.kernels.push(RowKernel::new((of.phase, name), [&operands, &written], launches));
                 memory.stored.extend(written);
             }
-            let Some(reduction) = compiled.reductions.get(number) else { break };
+            let Some(reduction) = compiled.reductions.get(reduction_index) else { break };
             let operands = memory.of(&reduction.operands, &shape.elements)?;
             let scalars = reduction.operands.scalars(&given, shape);
-            let explained =
-                self.reductions[number].explain_with(&layouts(&operands), &groups, &scalars, capability)?;
+            let explained = self.reductions[reduction_index].explain_with(
+                &layouts(&operands),
+                &groups,
+                &scalars,
+                capability,
+            )?;
             let dtype = reduction.reduction.output();
             let value = (found.add_temporary(groups.count() * dtype.size()), (dtype, groups));
-            let name = format!("{} of each group", self.name_of(number));
+            let name = format!("{} of each group", self.name_of(reduction_index));
             let launches = RowLaunches::Reduction(explained);
             found.kernels.push(RowKernel::new((reduction.phase, name), [&operands, &[value]], launches));
             memory.values.push(value);
@@ -388,14 +392,14 @@ impl RowProgramState {
         let ptx = ptx::rows::write(&self.compiled, stages, &plan);
         let schedule = format!("one kernel: {}", plan.schedule());
         let numbers = CompiledRows::kernel_inputs(stages);
-        let operand_of = |number: usize| numbers.iter().position(|&found| found == number);
+        let operand_of = |input: usize| numbers.iter().position(|&found| found == input);
         let saved = match plan.key.storage.saves_values() {
             true => stages
                 .saved(&stages.uniform(&stages.broadcast(&plan.key.accesses)), plan.key.min_recompute_cost),
             false => stages.saved_nowhere(),
         };
-        let elements = |&number: &usize| -> usize {
-            let (dtype, layout) = inputs[number];
+        let elements = |&input: &usize| -> usize {
+            let (dtype, layout) = inputs[input];
             let once = distinct_bytes(&(dtype, layout));
             let expanded = layout.expand(&shape.elements).map_or(layout, |layout| layout);
             let differs = |axis: usize| shape.groups[axis] != shape.elements[axis];
@@ -403,17 +407,20 @@ impl RowProgramState {
             // An input with one value for the row is read once.
             let is_held = match &plan.key.storage {
                 RowStorage::Registers | RowStorage::SharedDoubleBuffered(_) => true,
-                RowStorage::Shared(row) => operand_of(number).is_some_and(|at| row.operand(at).is_some()),
+                RowStorage::Shared(row) => operand_of(input).is_some_and(|at| row.operand(at).is_some()),
                 RowStorage::Reread => false,
             };
-            if is_held || !along { once } else { once * stages.readers(number, &saved) }
+            if is_held || !along { once } else { once * stages.readers(input, &saved) }
         };
         let kernel = RowKernel {
             phase: 0,
             name: format!(
                 "{} reductions ({}) and all outputs",
                 self.reductions.len(),
-                (0..self.reductions.len()).map(|number| self.name_of(number)).collect::<Vec<_>>().join(", ")
+                (0..self.reductions.len())
+                    .map(|reduction| self.name_of(reduction))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
             bytes_read: numbers.iter().map(elements).sum(),
             bytes_written: outputs.iter().map(distinct_bytes).sum(),

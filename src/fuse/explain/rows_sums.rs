@@ -168,9 +168,10 @@ impl SumsOverGroups {
             }
         }
         let index = terms.operands.inputs.iter().position(|input| *input == PhaseInput::Index);
-        if let (Some(at), Some(of_places)) = (index, &self.places) {
-            let places = found.add_places((phase, of_places), shape, capability)?;
-            read.insert(at, (places.0, (DType::I64, places.1.1.expand(&shape.elements)?)));
+        if let (Some(at), Some(of_element_indices)) = (index, &self.element_indices) {
+            let element_indices =
+                found.add_element_indices((phase, of_element_indices), shape, capability)?;
+            read.insert(at, (element_indices.0, (DType::I64, element_indices.1.1.expand(&shape.elements)?)));
         }
         let elements = shape.by_rows(&shape.elements)?;
         let dtypes = expression.outputs().iter();

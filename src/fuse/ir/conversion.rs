@@ -28,14 +28,14 @@ macro_rules! truncations {
         pub(in crate::fuse) fn $name(x: $float) -> $integer {
             // The largest integer, or the float after it.
             const END: $float = <$integer>::MAX as $float;
-            const LEAST: $float = <$integer>::MIN as $float;
-            const MOST: $float = <$float>::from_bits(END.to_bits() - 1);
+            const MIN_FLOAT: $float = <$integer>::MIN as $float;
+            const MAX_FLOAT: $float = <$float>::from_bits(END.to_bits() - 1);
             // NaN gives the smallest integer here too.
-            let $inside = if x > LEAST { x } else { LEAST };
-            let $inside = if $inside < MOST { $inside } else { MOST };
-            let number: $integer = $convert;
-            let number = if x >= END { <$integer>::MAX } else { number };
-            if x.is_nan() { 0 } else { number }
+            let $inside = if x > MIN_FLOAT { x } else { MIN_FLOAT };
+            let $inside = if $inside < MAX_FLOAT { $inside } else { MAX_FLOAT };
+            let converted: $integer = $convert;
+            let converted = if x >= END { <$integer>::MAX } else { converted };
+            if x.is_nan() { 0 } else { converted }
         }
     )*};
 }

@@ -17,9 +17,9 @@ pub(in crate::fuse) fn permuted(index: u64, length: u64, key: u64) -> u64 {
     let bits = (64 - last.leading_zeros()).max(2);
     let shift = bits / 2;
     let mask = |width: u32| u32::MAX >> (32 - width);
-    let mut place = index.min(last);
+    let mut current = index.min(last);
     loop {
-        let (mut left, mut right) = ((place >> shift) as u32, place as u32 & mask(shift));
+        let (mut left, mut right) = ((current >> shift) as u32, current as u32 & mask(shift));
         let (mut of_left, mut of_right) = (mask(bits - shift), mask(shift));
         let mut key = key;
         for _ in 0..ROUNDS {
@@ -29,9 +29,9 @@ pub(in crate::fuse) fn permuted(index: u64, length: u64, key: u64) -> u64 {
             (left, right) = (right, mixed);
             (of_left, of_right) = (of_right, of_left);
         }
-        place = u64::from(left) << shift | u64::from(right);
-        if place < length {
-            return place;
+        current = u64::from(left) << shift | u64::from(right);
+        if current < length {
+            return current;
         }
     }
 }
@@ -54,8 +54,8 @@ mod tests {
             for key in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
                 let mut seen = vec![false; length as usize];
                 for index in 0..length {
-                    let place = permuted(index, length, key) as usize;
-                    assert!(!std::mem::replace(&mut seen[place], true), "{length}: {place} twice");
+                    let current = permuted(index, length, key) as usize;
+                    assert!(!std::mem::replace(&mut seen[current], true), "{length}: {current} twice");
                 }
             }
         }

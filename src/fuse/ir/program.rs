@@ -143,26 +143,26 @@ impl Program {
     }
 
     /// Returns an integer constant as wide as `like`.
-    pub(crate) fn integer(&mut self, like: Value, number: i64) -> Value {
+    pub(crate) fn integer(&mut self, like: Value, value: i64) -> Value {
         match self.kind(like) {
-            RegisterKind::Bits64 => self.bits64(number as u64),
-            _ => self.bits32(number as u32),
+            RegisterKind::Bits64 => self.bits64(value as u64),
+            _ => self.bits32(value as u32),
         }
     }
 
-    pub(crate) fn float32(&mut self, number: f32) -> Value {
-        self.step(Step::Constant(u64::from(number.to_bits())), RegisterKind::Float32)
+    pub(crate) fn float32(&mut self, value: f32) -> Value {
+        self.step(Step::Constant(u64::from(value.to_bits())), RegisterKind::Float32)
     }
 
-    pub(crate) fn float64(&mut self, number: f64) -> Value {
-        self.step(Step::Constant(number.to_bits()), RegisterKind::Float64)
+    pub(crate) fn float64(&mut self, value: f64) -> Value {
+        self.step(Step::Constant(value.to_bits()), RegisterKind::Float64)
     }
 
     /// Returns a float constant as wide as `like`, rounded.
-    pub(crate) fn float(&mut self, like: Value, number: f64) -> Value {
+    pub(crate) fn float(&mut self, like: Value, value: f64) -> Value {
         match self.kind(like) {
-            RegisterKind::Float64 => self.float64(number),
-            _ => self.float32(number as f32),
+            RegisterKind::Float64 => self.float64(value),
+            _ => self.float32(value as f32),
         }
     }
 

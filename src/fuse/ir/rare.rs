@@ -37,32 +37,36 @@ impl Program {
     /// Begins a body that runs if the condition holds, and returns its number for
     /// [`close_rare`](Self::close_rare).
     pub(crate) fn open_rare(&mut self, condition: Value) -> u32 {
-        let number = self.rares.len() as u32;
-        self.steps.push((Step::Rare(number), RegisterKind::Predicate));
+        let rare_index = self.rares.len() as u32;
+        self.steps.push((Step::Rare(rare_index), RegisterKind::Predicate));
         let start = self.steps.len();
         self.rares.push(Rare { condition, body: start..start, results: Vec::new() });
-        number
+        rare_index
     }
 
     /// Ends the body. Each result has its value on the main path and its value in the body.
-    pub(crate) fn close_rare<const N: usize>(&mut self, number: u32, results: [[Value; 2]; N]) -> [Value; N] {
+    pub(crate) fn close_rare<const N: usize>(
+        &mut self,
+        rare_index: u32,
+        results: [[Value; 2]; N],
+    ) -> [Value; N] {
         let first = self.steps.len();
-        let rare = &mut self.rares[number as usize];
+        let rare = &mut self.rares[rare_index as usize];
         rare.body.end = first;
         for step in &self.steps[rare.body.clone()] {
             // Later steps must not reuse it.
             self.known.remove(step);
         }
         rare.results = results.to_vec();
-        if let Some(equal) = self.equal_rare(number as usize) {
+        if let Some(equal) = self.equal_rare(rare_index as usize) {
             let first = self.rares[equal].body.end;
-            self.steps.truncate(self.rares[number as usize].body.start - 1);
+            self.steps.truncate(self.rares[rare_index as usize].body.start - 1);
             self.rares.pop();
             return std::array::from_fn(|result| Value((first + result) as u32));
         }
         for (result, [usual, _]) in results.iter().enumerate() {
             let kind = self.steps[usual.index()].1;
-            self.steps.push((Step::Result { rare: number, result: result as u32 }, kind));
+            self.steps.push((Step::Result { rare: rare_index, result: result as u32 }, kind));
         }
         std::array::from_fn(|result| Value((first + result) as u32))
     }
@@ -74,10 +78,11 @@ impl Program {
             return None;
         }
         let body = self.canonical(wanted)?;
-        (0..last).find(|&number| {
-            let rare = &self.rares[number];
+        (0..last).find(|&rare_index| {
+            let rare = &self.rares[rare_index];
             let start = rare.body.start;
-            let is_inside = |(other, outer): (usize, &Rare)| other != number && outer.body.contains(&start);
+            let is_inside =
+                |(other, outer): (usize, &Rare)| other != rare_index && outer.body.contains(&start);
             let is_open = |outer: &Rare| outer.results.is_empty();
             rare.condition == wanted.condition
                 && !is_open(rare)
@@ -87,13 +92,13 @@ impl Program {
         })
     }
 
-    /// Returns a body without the places of its values and constants. `None` if it contains anything but instructions.
+    /// Returns a body without the indices of its values and constants. `None` if it contains anything but instructions.
     fn canonical(&self, rare: &Rare) -> Option<CanonicalBody> {
-        let mut places: HashMap<usize, usize> = HashMap::new();
-        let of = |places: &HashMap<usize, usize>, value: Value| match self.steps[value.index()] {
+        let mut indices: HashMap<usize, usize> = HashMap::new();
+        let of = |indices: &HashMap<usize, usize>, value: Value| match self.steps[value.index()] {
             (Step::Constant(bits), kind) => CanonicalValue::Constant(bits, kind),
-            _ => match places.get(&value.index()) {
-                Some(&place) => CanonicalValue::OfBody(place),
+            _ => match indices.get(&value.index()) {
+                Some(&slot) => CanonicalValue::OfBody(slot),
                 None => CanonicalValue::Outside(value),
             },
         };
@@ -102,13 +107,13 @@ impl Program {
             match self.steps[index].0 {
                 Step::Constant(_) => {}
                 Step::Apply(instruction, operands) => {
-                    instructions.push((instruction, operands.map(|operand| of(&places, operand))));
-                    places.insert(index, instructions.len() - 1);
+                    instructions.push((instruction, operands.map(|operand| of(&indices, operand))));
+                    indices.insert(index, instructions.len() - 1);
                 }
                 _ => return None,
             }
         }
-        let results = rare.results.iter().map(|values| values.map(|value| of(&places, value)));
+        let results = rare.results.iter().map(|values| values.map(|value| of(&indices, value)));
         Some(CanonicalBody { results: results.collect(), instructions })
     }
 }

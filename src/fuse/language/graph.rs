@@ -285,7 +285,7 @@ impl Graph {
     /// neighbouring elements that share it.
     ///
     /// `seed` and `offset` are u64 scalars of this graph, [inputs without dimensions](Self::zero_dim_input), or
-    /// expressions of these. An input lets a captured kernel read its place in the stream from memory; a run
+    /// expressions of these. An input lets a captured kernel read its offset in the stream from memory; a run
     /// passes it one element. Any other operand and any other number of words are errors of
     /// [`expression`](Self::expression).
     ///
@@ -531,8 +531,15 @@ macro_rules! methods {
             self.apply(Operation::$variant, &[self.node_or_number(), y.node_or_number()])
         }
     };
+    (@one Select $name:ident 3 $doc:literal) => {
+        methods!(@three Select $name $doc #[doc(alias = "where")]);
+    };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
+        methods!(@three $variant $name $doc);
+    };
+    (@three $variant:ident $name:ident $doc:literal $(#[$alias:meta])?) => {
         #[doc = $doc]
+        $(#[$alias])?
         #[must_use]
         pub fn $name(self, y: impl ExprOperand<'g>, z: impl ExprOperand<'g>) -> Expr<'g> {
             self.apply(Operation::$variant, &[self.node_or_number(), y.node_or_number(), z.node_or_number()])

@@ -11,7 +11,7 @@ use crate::fuse::ir::number::Number;
 use crate::types::DType;
 
 /// The most operations one inside another. It bounds the stack that dropping a tree takes.
-const LARGEST_DEPTH: u32 = 1000;
+const MAX_DEPTH: u32 = 1000;
 
 /// The most inputs of a tree.
 const MAX_INPUTS: u32 = 64;
@@ -98,8 +98,8 @@ impl ExpressionTree {
     /// Returns a node over others.
     fn over(operands: &[ExpressionTree], node: TreeNode) -> Result<ExpressionTree> {
         let depth = 1 + operands.iter().map(|operand| operand.0.depth).max().unwrap_or(0);
-        if depth > LARGEST_DEPTH {
-            let wanted = format!("at most {LARGEST_DEPTH}; split the function");
+        if depth > MAX_DEPTH {
+            let wanted = format!("at most {MAX_DEPTH}; split the function");
             return Err(Error::invalid("operands", format!("{depth} operations one in another"), wanted));
         }
         Ok(ExpressionTree(Arc::new(Node { node, depth })))

@@ -25,7 +25,7 @@ pub(in crate::fuse) struct CompiledRows {
     /// The indices of `at_group`.
     pub(in crate::fuse) indices: Vec<GroupIndex>,
     /// The indices of elements within their group, if a phase reads them.
-    pub(in crate::fuse) places: Option<Arc<CompiledExpression>>,
+    pub(in crate::fuse) element_indices: Option<Arc<CompiledExpression>>,
     /// The values that phases read from memory, such as random words.
     pub(in crate::fuse) stored: Vec<StoredValues>,
     /// The inputs that seeds and offsets of random words depend on.

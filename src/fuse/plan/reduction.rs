@@ -489,7 +489,7 @@ impl PlanInput<'_> {
             .kept
             .iter()
             .enumerate()
-            .map(|(place, dimension)| match (columns, place) {
+            .map(|(slot, dimension)| match (columns, slot) {
                 // Counted in vectors.
                 (true, 0) => (dimension.size / vector, dimension.strides.clone()),
                 _ => (dimension.size, dimension.strides.clone()),

@@ -179,14 +179,14 @@ impl Dimensions {
 
     /// Adds an input after the others, with one value for each row in the order of the kept dimensions.
     pub(in crate::fuse) fn with_row_values(mut self) -> Dimensions {
-        let place = self.inputs();
+        let slot = self.inputs();
         let mut stride = 1;
         for dimension in &mut self.kept {
-            dimension.strides.insert(place, stride);
+            dimension.strides.insert(slot, stride);
             stride *= dimension.size as isize;
         }
-        self.folded.iter_mut().for_each(|dimension| dimension.strides.insert(place, 0));
-        self.offsets.insert(place, 0);
+        self.folded.iter_mut().for_each(|dimension| dimension.strides.insert(slot, 0));
+        self.offsets.insert(slot, 0);
         self
     }
 
@@ -217,9 +217,9 @@ impl Dimensions {
         };
         let all = if all.is_empty() { vec![&unit] } else { all };
         let mut strides = vec![[0; MAX_RANK]; self.offsets.len()];
-        for (place, dimension) in all.iter().enumerate() {
+        for (index, dimension) in all.iter().enumerate() {
             for (strides, &stride) in strides.iter_mut().zip(&dimension.strides) {
-                strides[place] = stride;
+                strides[index] = stride;
             }
         }
         let sizes = all.iter().map(|dimension| dimension.size).collect();

@@ -60,9 +60,9 @@ impl CompiledRows {
         if given.outputs.iter().any(|(_, layout)| layout.may_overlap()) {
             return Err("elements of an output overlap");
         }
-        let numbers = CompiledRows::kernel_inputs(stages);
+        let kernel_inputs = CompiledRows::kernel_inputs(stages);
         let (mut operands, mut starts) = (Vec::new(), Vec::new());
-        for &number in &numbers {
+        for &number in &kernel_inputs {
             operands.push(given.inputs[number]);
             starts.push(given.starts[number]);
         }
@@ -71,7 +71,7 @@ impl CompiledRows {
         let expanded: Result<Vec<Layout>, _> =
             operands.iter().map(|(_, layout)| layout.expand(&shape.elements)).collect();
         let expanded = expanded.map_err(|_| "an operand does not broadcast to the elements")?;
-        let dimensions = Dimensions::of_operands(&shape.elements, &expanded, numbers.len(), |axis| {
+        let dimensions = Dimensions::of_operands(&shape.elements, &expanded, kernel_inputs.len(), |axis| {
             shape.groups[axis] != shape.elements[axis]
         });
         let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &starts };

@@ -74,20 +74,20 @@ impl RowKey {
         if self.has_columns {
             return self.schedule_of_columns();
         }
-        let place = match self.storage {
+        let storage = match self.storage {
             RowStorage::Registers => "in registers",
             RowStorage::Shared(_) => "in shared memory",
             RowStorage::SharedDoubleBuffered(_) => "in shared memory beside the next row",
             RowStorage::Reread => "that each stage reads",
         };
         let schedule = match (self.cluster, self.warps, self.threads) {
-            (1, 1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.rows_per_block),
+            (1, 1, WARP) => format!("a warp for each row, {storage}; {} rows a block", self.rows_per_block),
             (1, 1, threads) => {
-                format!("{threads} threads for each row, {place}; {} rows a block", self.rows_per_block)
+                format!("{threads} threads for each row, {storage}; {} rows a block", self.rows_per_block)
             }
-            (1, warps, _) => format!("a block of {warps} warps for each row, {place}"),
+            (1, warps, _) => format!("a block of {warps} warps for each row, {storage}"),
             (cluster, warps, _) => {
-                format!("a cluster of {cluster} blocks of {warps} warps for each row, {place}")
+                format!("a cluster of {cluster} blocks of {warps} warps for each row, {storage}")
             }
         };
         match self.accesses.contains(&RowAccess::Spans) {

@@ -19,7 +19,7 @@ pub(in crate::fuse) struct RowShape {
 
 impl RowShape {
     /// Returns the layout of one value for each index within a group.
-    pub(in crate::fuse) fn places(&self) -> Result<Layout> {
+    pub(in crate::fuse) fn element_indices(&self) -> Result<Layout> {
         let axes = self.groups.iter().zip(self.elements.iter());
         let sizes = axes.map(|(&group, &size)| if group == 1 { size } else { 1 });
         Layout::contiguous(&sizes.collect::<Vec<_>>())
@@ -69,20 +69,20 @@ impl CompiledRows {
         let mut sizes = elements.to_vec();
         let mut is_folded = vec![false; elements.rank()];
         for &axis in axes {
-            let place = elements.axis(OPERATION, axis)?;
-            if std::mem::replace(&mut is_folded[place], true) {
+            let index = elements.axis(OPERATION, axis)?;
+            if std::mem::replace(&mut is_folded[index], true) {
                 let found = format!("axes {axes:?} of {} dimensions", elements.rank());
                 return Err(Error::invalid(OPERATION, found, "each axis once"));
             }
-            sizes[place] = 1;
+            sizes[index] = 1;
         }
         let folded = || (0..elements.rank()).filter(|&axis| is_folded[axis]);
         let size = folded().map(|axis| elements[axis]).product();
         let shape = RowShape { groups: Shape::new(&sizes)?, size, elements };
-        let places = shape.places()?;
+        let element_indices = shape.element_indices()?;
         for (output, (_, layout)) in self.outputs.iter().zip(outputs) {
             let (wanted, kind) = match (output.is_per_group, output.is_over_groups) {
-                (_, true) => (*places.shape(), "index in a group"),
+                (_, true) => (*element_indices.shape(), "index in a group"),
                 (true, _) => (shape.groups, "group"),
                 (false, _) => (shape.elements, "element"),
             };

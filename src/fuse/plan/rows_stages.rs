@@ -79,10 +79,11 @@ impl RowStages {
         let last = reductions.iter().map(|reduction| reduction.phase + 1).max().unwrap_or(0);
         let mut stages: Vec<Stage> = (0..last)
             .map(|phase| {
-                let numbers = (0..reductions.len()).filter(|&number| reductions[number].phase == phase);
-                let numbers: Vec<usize> = numbers.collect();
-                let rescales = numbers.iter().any(|&number| reductions[number].reduction.rescaled.is_some());
-                Stage { wanted: wanted(&numbers), outputs: numbers.clone(), reductions: numbers, rescales }
+                let members = (0..reductions.len()).filter(|&reduction| reductions[reduction].phase == phase);
+                let members: Vec<usize> = members.collect();
+                let rescales =
+                    members.iter().any(|&reduction| reductions[reduction].reduction.rescaled.is_some());
+                Stage { wanted: wanted(&members), outputs: members.clone(), reductions: members, rescales }
             })
             .collect();
         let outputs: Vec<usize> = (reductions.len()..program.outputs.len()).collect();
@@ -95,8 +96,8 @@ impl RowStages {
 
     /// Returns the number of stages that read an input of the program, if every stage saves these steps for later
     /// ones.
-    pub(in crate::fuse) fn readers(&self, number: usize, saved: &[Vec<bool>]) -> usize {
-        let input = self.operands.inputs.iter().position(|input| *input == PhaseInput::Input(number));
+    pub(in crate::fuse) fn readers(&self, index: usize, saved: &[Vec<bool>]) -> usize {
+        let input = self.operands.inputs.iter().position(|input| *input == PhaseInput::Input(index));
         let Some(input) = input else { return 0 };
         self.computed(saved).iter().filter(|steps| self.is_loaded(input, steps)).count()
     }
@@ -205,12 +206,12 @@ impl RowStages {
         };
         let mut all = Vec::with_capacity(self.stages.len());
         let mut computed: Vec<bool> = vec![false; count];
-        for (number, stage) in self.stages.iter().enumerate() {
+        for (stage_index, stage) in self.stages.iter().enumerate() {
             let is_candidate =
                 |index: usize| !stage.rescales && stage.wanted[index] && !computed[index] && is_saved(index);
             let candidates: Vec<bool> = (0..count).map(is_candidate).collect();
             let mut saved = vec![false; count];
-            for later in &self.stages[number + 1..] {
+            for later in &self.stages[stage_index + 1..] {
                 let roots = later.outputs.iter().flat_map(|&output| program.outputs[output]);
                 let exists = |index: usize| candidates[index] || computed[index];
                 let needed = self.needed(roots.map(|value| value.index()), exists);

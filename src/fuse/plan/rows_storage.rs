@@ -63,7 +63,7 @@ pub(in crate::fuse) struct SharedRow {
     pub(in crate::fuse) stride: usize,
 }
 
-/// An operand of a plan, for its place in shared memory.
+/// An operand of a plan, for its offset in shared memory.
 pub(super) struct RowOperand {
     pub(in crate::fuse) dtype: DType,
     pub(in crate::fuse) access: RowAccess,
@@ -294,7 +294,7 @@ impl SharedRow {
         (row.stride > 0).then_some(row)
     }
 
-    /// Arranges the 16-bit outputs of rows that begin anywhere: in the array of an operand with elements at the same places of
+    /// Arranges the 16-bit outputs of rows that begin anywhere: in the array of an operand with elements at the same indices of
     /// lines, or in their own.
     pub(super) fn with_outputs(mut self, stages: &RowStages, operands: &[RowOperand]) -> SharedRow {
         let inputs = stages.operand_of().iter().flatten().count();

@@ -117,9 +117,9 @@ impl RowShape {
     /// Returns the layout of a chunk's sums in the workspace, with the chunks along an axis that is not a group's, and
     /// the layout of one sum.
     pub(in crate::fuse) fn workspace_of_sums(&self) -> Result<Layout> {
-        let places = self.places()?;
+        let element_indices = self.element_indices()?;
         let chunks = self.groups.count().div_ceil(CHUNK);
-        let (mut sizes, mut strides) = (places.shape().to_vec(), places.strides().to_vec());
+        let (mut sizes, mut strides) = (element_indices.shape().to_vec(), element_indices.strides().to_vec());
         // Without such an axis there is one group, and one chunk.
         let axis = (0..sizes.len()).find(|&axis| self.groups[axis] != 1);
         if let Some(axis) = axis {

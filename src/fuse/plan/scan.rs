@@ -45,14 +45,14 @@ pub(in crate::fuse) fn words(rules: &FoldRules) -> usize {
 /// Returns the offsets in scratch memory of a chained scan's counter and, word by word, of the totals of
 /// tiles and the prefixes of groups, and the size of all.
 fn scratch(rules: &FoldRules, tiles: usize) -> (Vec<usize>, usize) {
-    let (mut places, mut end) = (vec![0], 256);
+    let (mut offsets, mut end) = (vec![0], 256);
     for values in [tiles, tiles / GROUP + 1] {
         for _ in 0..words(rules) {
-            places.push(end);
+            offsets.push(end);
             end += (values * SLOT).next_multiple_of(256);
         }
     }
-    (places, end)
+    (offsets, end)
 }
 
 impl CompiledReduction {
@@ -165,8 +165,8 @@ impl CompiledReduction {
             .map(|input| (KernelMemory::Input(input), dimensions.offsets[input] * sizes[input]))
             .collect();
         operands.push((KernelMemory::Output, dimensions.offsets[output] * sizes[output]));
-        let (places, bytes) = if chained { scratch(&self.rules, rows * tiles) } else { (Vec::new(), 0) };
-        operands.extend(places.into_iter().map(|at| (KernelMemory::Scratch, at)));
+        let (offsets, bytes) = if chained { scratch(&self.rules, rows * tiles) } else { (Vec::new(), 0) };
+        operands.extend(offsets.into_iter().map(|at| (KernelMemory::Scratch, at)));
         let launch = PlannedLaunch {
             // Blocks are persistent: more than are resident would find no tile.
             blocks: match chained {

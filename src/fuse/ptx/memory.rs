@@ -265,8 +265,8 @@ impl Writer<'_> {
                 elements.extend(both.map(|element| [element.clone(), element]));
                 continue;
             }
-            for place in 0..per_word {
-                let element = self.extract(dtype, word, place * size * 8);
+            for element_index in 0..per_word {
+                let element = self.extract(dtype, word, element_index * size * 8);
                 elements.push([element.clone(), element]);
             }
         }

@@ -257,11 +257,11 @@ impl Writer<'_> {
             })
             .collect();
         for operand in (0..used.len()).filter(|&operand| used[operand]) {
-            let place = match operand < self.dtypes.len() {
+            let source = match operand < self.dtypes.len() {
                 true => format!("[{}]", self.parameter(operand)),
                 false => format!("[block+{}]", self.parameters.first(operand)),
             };
-            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&place]);
+            self.bases[operand] = self.result(Register::Bits64, "ld.param.u64", &[&source]);
         }
         let mut indexing = self.indexing();
         let loaded: Vec<Vec<[Name; 2]>> = (0..self.inputs)
@@ -433,16 +433,16 @@ impl Writer<'_> {
 
     /// Emits a load of a scalar from the parameter block.
     pub(in crate::fuse) fn scalar(&mut self, index: u32, part: u32, kind: RegisterKind) -> Name {
-        let place = format!("[block+{}]", self.parameters.scalar(index, part));
+        let source = format!("[block+{}]", self.parameters.scalar(index, part));
         match kind {
             RegisterKind::Predicate => {
-                let word = self.result(Register::Bits32, "ld.param.u32", &[&place]);
+                let word = self.result(Register::Bits32, "ld.param.u32", &[&source]);
                 self.result(Register::Predicate, "setp.ne.u32", &[&word, "0"])
             }
-            RegisterKind::Bits32 => self.result(Register::Bits32, "ld.param.u32", &[&place]),
-            RegisterKind::Bits64 => self.result(Register::Bits64, "ld.param.u64", &[&place]),
-            RegisterKind::Float32 => self.result(Register::Float32, "ld.param.f32", &[&place]),
-            RegisterKind::Float64 => self.result(Register::Float64, "ld.param.f64", &[&place]),
+            RegisterKind::Bits32 => self.result(Register::Bits32, "ld.param.u32", &[&source]),
+            RegisterKind::Bits64 => self.result(Register::Bits64, "ld.param.u64", &[&source]),
+            RegisterKind::Float32 => self.result(Register::Float32, "ld.param.f32", &[&source]),
+            RegisterKind::Float64 => self.result(Register::Float64, "ld.param.f64", &[&source]),
         }
     }
 
@@ -484,8 +484,8 @@ impl Writer<'_> {
         }
         let name = self.register(register);
         let mut text = text.replace("$u", &self.unique().to_string()).replace("$d", &name);
-        for (place, operand) in ["$a", "$b", "$c"].into_iter().zip(operands) {
-            text = text.replace(place, operand);
+        for (pattern, operand) in ["$a", "$b", "$c"].into_iter().zip(operands) {
+            text = text.replace(pattern, operand);
         }
         self.line(text);
         name

@@ -65,8 +65,8 @@ impl Writer<'_> {
         self.result(Register::Bits32, mnemonic, operands)
     }
 
-    fn plus(&mut self, name: &str, number: u32) -> Name {
-        if number == 0 { name.to_owned() } else { self.of("add.u32", &[name, &number.to_string()]) }
+    fn plus(&mut self, name: &str, offset: u32) -> Name {
+        if offset == 0 { name.to_owned() } else { self.of("add.u32", &[name, &offset.to_string()]) }
     }
 
     /// Emits `name · factor` for a power of two.
@@ -270,8 +270,8 @@ impl Writer<'_> {
             let part = dtype.size() / parts(dtype);
             let names = (0..parts(dtype))
                 .map(|index| {
-                    let place = format!("[{address}+{}]", index * part);
-                    self.result(register, &format!("ld.global.{kind}"), &[&place])
+                    let source = format!("[{address}+{}]", index * part);
+                    self.result(register, &format!("ld.global.{kind}"), &[&source])
                 })
                 .collect();
             accesses.push((column, names));

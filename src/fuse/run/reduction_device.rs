@@ -70,13 +70,12 @@ impl ReductionState {
             .into_iter()
             .map(|launch| {
                 let ptx = ptx::reduction::write(&self.compiled, &launch);
-                let memory = |place: &KernelMemory| match place {
+                let memory = |kind: &KernelMemory| match kind {
                     KernelMemory::Input(input) => LaunchMemory::Input(*input),
                     KernelMemory::Output => LaunchMemory::Output,
                     KernelMemory::Scratch => LaunchMemory::Scratch,
                 };
-                let operands =
-                    launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
+                let operands = launch.operands.iter().map(|(kind, offset)| (memory(kind), *offset)).collect();
                 let (blocks, threads, mut parameters) = (launch.blocks, launch.threads, launch.block);
                 write_scalars(&mut parameters, scalars);
                 ReductionLaunch { ptx, blocks, threads, operands, parameters }
@@ -111,17 +110,17 @@ impl ReductionState {
                 ReductionKey::Merge(_) => self.compiled.rules.kinds.len(),
             };
             let writes_scratch =
-                launch.operands[reads..].iter().any(|(place, _)| *place == KernelMemory::Scratch);
-            let in_scratch = |(place, _): &(KernelMemory, usize)| *place == KernelMemory::Scratch;
+                launch.operands[reads..].iter().any(|(kind, _)| *kind == KernelMemory::Scratch);
+            let in_scratch = |(kind, _): &(KernelMemory, usize)| *kind == KernelMemory::Scratch;
             let first_scratch = launch.operands.iter().position(in_scratch);
             let mut memory: Vec<Operand<'_>> = Vec::with_capacity(launch.operands.len());
-            for (index, &(place, offset)) in launch.operands.iter().enumerate() {
-                let view = match (place, scratch) {
+            for (index, &(kind, offset)) in launch.operands.iter().enumerate() {
+                let view = match (kind, scratch) {
                     (KernelMemory::Input(input), _) => views[input],
                     (KernelMemory::Scratch, Some(view)) => view,
                     _ => views[inputs],
                 };
-                let access = match place {
+                let access = match kind {
                     // All of scratch memory is one operand, with write access if the launch writes one of its
                     // planes.
                     KernelMemory::Scratch if writes_scratch && first_scratch == Some(index) => {

@@ -101,7 +101,7 @@ pub(in crate::fuse) struct RowProgramState {
     pub(in crate::fuse) reductions: Vec<Reduction>,
     pub(in crate::fuse) finishes: Vec<Expression>,
     pub(in crate::fuse) indices: Vec<Expression>,
-    pub(in crate::fuse) places: Option<Expression>,
+    pub(in crate::fuse) element_indices: Option<Expression>,
     pub(in crate::fuse) stored: Vec<Expression>,
     /// The assembled kernels.
     pub(super) kernels: DeviceCache<RowKey, Function>,
@@ -161,7 +161,7 @@ impl RowProgram {
             reductions,
             finishes,
             indices: compiled.indices.iter().map(|of| uncached(&of.expression)).collect(),
-            places: compiled.places.as_ref().map(uncached),
+            element_indices: compiled.element_indices.as_ref().map(uncached),
             stored: compiled.stored.iter().map(|of| uncached(&of.expression)).collect(),
             compiled: Arc::new(compiled),
             kernels: DeviceCache::new(),

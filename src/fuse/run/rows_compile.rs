@@ -134,7 +134,7 @@ impl RowProgram {
         let of_reductions = reductions.iter().map(|reduction| &reduction.operands);
         let of_stored = stored.all.iter().map(|stored| &stored.operands);
         let of_finishes = finishes.iter().map(|finish| &finish.operands);
-        let places = places_for(of_reductions.chain(of_stored).chain(of_finishes))?;
+        let element_indices = element_indices_for(of_reductions.chain(of_stored).chain(of_finishes))?;
         let stages = match (sections.reason, reductions.is_empty()) {
             (Some(reason), _) => Err(reason),
             (None, true) => Err("the program has no reductions"),
@@ -157,7 +157,7 @@ impl RowProgram {
             reductions,
             finishes,
             indices,
-            places,
+            element_indices,
             stored: stored.all,
             stream_inputs,
             stages,
@@ -177,7 +177,7 @@ impl RowProgram {
 /// # Errors
 ///
 /// As [`Graph::expression`].
-pub(super) fn places_for<'a>(
+pub(super) fn element_indices_for<'a>(
     mut phases: impl Iterator<Item = &'a PhaseOperands>,
 ) -> Result<Option<Arc<CompiledExpression>>> {
     if !phases.any(|operands| operands.inputs.contains(&PhaseInput::Index)) {

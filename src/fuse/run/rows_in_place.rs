@@ -127,8 +127,8 @@ impl Finish {
     ) -> Result<Vec<DeviceInput<'a>>> {
         let own = given.iter().zip(with_memory).map(|(given, with_memory)| {
             let output = given.in_place_of().and_then(|output| {
-                let place = self.outputs.iter().position(|of| *of == output)?;
-                Some(DeviceInput::output(place, outputs.get(output)?))
+                let position = self.outputs.iter().position(|of| *of == output)?;
+                Some(DeviceInput::output(position, outputs.get(output)?))
             });
             output.map_or_else(|| with_memory.expand(with_memory.layout().shape()), Ok)
         });

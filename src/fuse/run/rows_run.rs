@@ -170,16 +170,23 @@ impl RowProgramState {
     ) -> Result<()> {
         let compiled = &*self.compiled;
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
-        let of_places = shape.places()?;
-        let mut places = run.allocate(if self.places.is_some() { 8 * shape.size } else { 0 })?;
-        if let Some(expression) = &self.places {
-            run.evaluate(expression, &[], &[], &mut [M::output(DType::I64, &mut places, of_places)?])?;
+        let of_element_indices = shape.element_indices()?;
+        let mut element_indices =
+            run.allocate(if self.element_indices.is_some() { 8 * shape.size } else { 0 })?;
+        if let Some(expression) = &self.element_indices {
+            run.evaluate(
+                expression,
+                &[],
+                &[],
+                &mut [M::output(DType::I64, &mut element_indices, of_element_indices)?],
+            )?;
         }
         let (values, stored) = (Vec::new(), Vec::new());
-        let mut of_run = PhaseSources::<'_, '_, M> { inputs, values, stored, places, of_places, groups };
-        for number in 0..=self.reductions.len() {
+        let mut of_run =
+            PhaseSources::<'_, '_, M> { inputs, values, stored, element_indices, of_element_indices, groups };
+        for reduction_index in 0..=self.reductions.len() {
             let stored = compiled.stored.iter().zip(&self.stored);
-            for (of, expression) in stored.filter(|(of, _)| of.after == number) {
+            for (of, expression) in stored.filter(|(of, _)| of.after == reduction_index) {
                 let is_per_group = of.kind == StoredKind::Groups;
                 let layout = if is_per_group { groups } else { elements };
                 let of_phase = match of.kind {
@@ -199,8 +206,8 @@ impl RowProgramState {
                 drop((targets, of_phase));
                 of_run.stored.extend(found);
             }
-            let Some(reduction) = self.reductions.get(number) else { break };
-            let operands = &compiled.reductions[number].operands;
+            let Some(reduction) = self.reductions.get(reduction_index) else { break };
+            let operands = &compiled.reductions[reduction_index].operands;
             let dtype = reduction.output();
             let mut memory = run.allocate(groups.count() * dtype.size())?;
             let of_phase = of_run.of(operands, &shape.elements)?;
@@ -222,7 +229,7 @@ impl RowProgramState {
             let of_finish = M::inputs_of(finish, given, of_run.inputs, outputs)?;
             let of_phase = of_run.with(&of_finish, &finish.operands, within)?;
             let scalars = finish.operands.scalars(scalars, shape);
-            let chosen = outputs.iter_mut().enumerate().filter(|(number, _)| finish.outputs.contains(number));
+            let chosen = outputs.iter_mut().enumerate().filter(|(output, _)| finish.outputs.contains(output));
             let mut chosen: Vec<M::Output<'_>> = chosen.map(|(_, output)| M::reborrow(output)).collect();
             run.evaluate(expression, &of_phase, &scalars, &mut chosen)?;
         }
@@ -235,8 +242,8 @@ struct PhaseSources<'r, 'i, M: RunMemory> {
     inputs: &'r [M::Input<'i>],
     values: Vec<PhaseValues<M::Memory>>,
     stored: Vec<PhaseValues<M::Memory>>,
-    places: M::Memory,
-    of_places: Layout,
+    element_indices: M::Memory,
+    of_element_indices: Layout,
     groups: Layout,
 }
 
@@ -246,8 +253,8 @@ impl<'i, M: RunMemory> PhaseSources<'_, 'i, M> {
     where
         'i: 'a,
     {
-        let unchanged = |number: usize| {
-            let input = self.inputs.get(number).ok_or_else(|| missing("input"))?;
+        let unchanged = |input_index: usize| {
+            let input = self.inputs.get(input_index).ok_or_else(|| missing("input"))?;
             M::expand(input, M::described(input).1.shape())
         };
         phase.numbers().map(unchanged).collect()
@@ -278,7 +285,9 @@ impl<'i, M: RunMemory> PhaseSources<'_, 'i, M> {
         };
         let input = |input: &PhaseInput| match *input {
             PhaseInput::Input(index) => M::expand(inputs.get(index).ok_or_else(|| missing("input"))?, shape),
-            PhaseInput::Index => M::input(DType::I64, &self.places, self.of_places.expand(shape)?),
+            PhaseInput::Index => {
+                M::input(DType::I64, &self.element_indices, self.of_element_indices.expand(shape)?)
+            }
             PhaseInput::Group(index) => {
                 value(self.values.get(index).ok_or_else(|| missing("value of a group"))?)
             }

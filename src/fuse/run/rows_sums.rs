@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use super::expression::Expression;
 use super::reduction::Reduction;
 use super::row_program::{RowProgram, uncached};
-use super::rows_compile::places_for;
+use super::rows_compile::element_indices_for;
 use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
@@ -45,7 +45,7 @@ pub(in crate::fuse) struct SumsOverGroups {
     /// The terms of the compiled sums.
     pub(in crate::fuse) terms: Vec<Expression>,
     /// The indices of the elements within their group, if terms read them.
-    pub(in crate::fuse) places: Option<Expression>,
+    pub(in crate::fuse) element_indices: Option<Expression>,
     /// By sum, the sum over chunks.
     pub(in crate::fuse) folds: Vec<Reduction>,
     /// The assembled kernels.
@@ -129,7 +129,7 @@ impl SumsOverGroups {
             true => Some(RowProgram::compile(nodes, &of_fused)?.0.compiled.clone()),
             false => None,
         };
-        let places = places_for(of_sums.iter().map(|terms| &terms.operands))?;
+        let element_indices = element_indices_for(of_sums.iter().map(|terms| &terms.operands))?;
         let dtypes: Vec<DType> = terms.iter().map(|&term| nodes.dtype(term)).collect();
         let fold = |dtype: &DType| {
             let graph = Graph::new();
@@ -141,7 +141,7 @@ impl SumsOverGroups {
         Ok(Some(SumsOverGroups {
             main,
             terms: of_sums.iter().map(|terms| uncached(&terms.expression)).collect(),
-            places: places.as_ref().map(uncached),
+            element_indices: element_indices.as_ref().map(uncached),
             compiled: CompiledSums {
                 fused,
                 own,
@@ -219,7 +219,7 @@ impl RowProgram {
             reductions: Vec::new(),
             finishes: Vec::new(),
             indices: Vec::new(),
-            places: None,
+            element_indices: None,
             stored: Vec::new(),
             stream_inputs: nodes.stream_inputs(&needed(nodes, outputs, |_| false)),
             stages: Err("sums over groups have programs of their own"),

@@ -188,15 +188,17 @@ impl SumsOverGroups {
         shape: &RowShape,
         inputs: &[DeviceInput<'a>],
         values: &'a [DeviceBuffer<u8>],
-        places: Option<&'a DeviceBuffer<u8>>,
+        element_indices: Option<&'a DeviceBuffer<u8>>,
     ) -> Result<Vec<DeviceInput<'a>>> {
         let missing = || Error::invalid(OPERATION, "no input", "an operand of the program");
         let mut operands = Vec::with_capacity(terms.operands.inputs.len());
         for input in &terms.operands.inputs {
             let operand = match *input {
                 PhaseInput::Stored(_) => return Err(missing()),
-                PhaseInput::Index => match places {
-                    Some(places) => DeviceInput::of_bytes(DType::I64, places, shape.places()?)?,
+                PhaseInput::Index => match element_indices {
+                    Some(element_indices) => {
+                        DeviceInput::of_bytes(DType::I64, element_indices, shape.element_indices()?)?
+                    }
                     None => continue,
                 },
                 PhaseInput::Input(index) | PhaseInput::Group(index) => {
@@ -227,17 +229,18 @@ impl SumsOverGroups {
         scalars: &[Number],
         workspaces: &mut [DeviceBuffer<u8>],
     ) -> Result<()> {
-        let reads_places = terms.operands.inputs.contains(&PhaseInput::Index);
-        let places = match self.places.as_ref().filter(|_| reads_places) {
-            Some(of_places) => {
-                let mut places = stream.uninitialized::<u8>(8 * shape.size)?;
-                let output = DeviceOutput::of_bytes(DType::I64, &mut places, shape.places()?)?;
-                of_places.run(stream, &[], &[], &mut [output])?;
-                Some(places)
+        let reads_element_indices = terms.operands.inputs.contains(&PhaseInput::Index);
+        let element_indices = match self.element_indices.as_ref().filter(|_| reads_element_indices) {
+            Some(of_element_indices) => {
+                let mut element_indices = stream.uninitialized::<u8>(8 * shape.size)?;
+                let output =
+                    DeviceOutput::of_bytes(DType::I64, &mut element_indices, shape.element_indices()?)?;
+                of_element_indices.run(stream, &[], &[], &mut [output])?;
+                Some(element_indices)
             }
             None => None,
         };
-        let operands = self.operands_of(terms, shape, inputs, values, places.as_ref())?;
+        let operands = self.operands_of(terms, shape, inputs, values, element_indices.as_ref())?;
         let elements = shape.by_rows(&shape.elements)?;
         let dtypes = expression.outputs();
         let mut memory: Vec<DeviceBuffer<u8>> = Vec::with_capacity(dtypes.len());

@@ -126,14 +126,14 @@ impl SumsOverGroups {
             }
             main.run_host(inputs, scalars, axes, &mut of_main)?;
         }
-        let places: Cow<'_, [i64]> = match self.places.is_some() {
+        let element_indices: Cow<'_, [i64]> = match self.element_indices.is_some() {
             true => (0..shape.size as i64).collect(),
             false => Cow::Borrowed(&[]),
         };
         let missing = || Error::invalid(OPERATION, "no input", "an operand of the program");
         let operand = |input: &PhaseInput| -> Result<HostInput<'_>> {
             let operand = match *input {
-                PhaseInput::Index => HostInput::new(&places, shape.places()?)?,
+                PhaseInput::Index => HostInput::new(&element_indices, shape.element_indices()?)?,
                 PhaseInput::Stored(_) => return Err(missing()),
                 PhaseInput::Input(index) | PhaseInput::Group(index) => {
                     match index.checked_sub(inputs.len()) {

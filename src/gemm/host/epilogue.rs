@@ -69,7 +69,7 @@ impl<'a, C: Element> HostEpilogue<'a, C> {
     /// Adds the residual, laid out like C, after the activation.
     #[must_use]
     pub fn residual(mut self, residual: &'a [C]) -> HostEpilogue<'a, C> {
-        self.parts.residual = Some(residual);
+        self.parts.aux_in = Some(residual);
         self
     }
 }
@@ -87,7 +87,7 @@ impl<C: Element> HostEpilogue<'_, C> {
 pub(super) struct Row {
     pub row: usize,
     pub column: usize,
-    pub place: usize,
+    pub offset: usize,
 }
 
 /// Applies the epilogue to a row of sums, after alpha and beta.
@@ -110,15 +110,15 @@ pub(super) unsafe fn fuse<T: GemmElement, C: GemmResult<T>>(
         }
         if let Some(aux) = parts.aux {
             for (column, sum) in sums.iter().enumerate() {
-                *aux.add(at.place + column) = C::rounded(*sum);
+                *aux.add(at.offset + column) = C::rounded(*sum);
             }
         }
         if let Some(activate) = T::Sum::ACTIVATE {
             activate(parts.activation, sums);
         }
-        if let Some(residual) = parts.residual {
+        if let Some(residual) = parts.aux_in {
             for (column, sum) in sums.iter_mut().enumerate() {
-                *sum = sum.plus((*residual.add(at.place + column)).summand());
+                *sum = sum.plus((*residual.add(at.offset + column)).summand());
             }
         }
     }

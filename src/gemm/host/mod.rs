@@ -100,10 +100,10 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
         range.start.addr() as u64..range.end.addr() as u64
     }
     let sizes = [size_of::<T>(), size_of::<T>(), size_of::<C>()];
-    let places = [bytes(a), bytes(b), bytes(c)];
-    product.check_buffers(places.clone(), sizes)?;
+    let ranges = [bytes(a), bytes(b), bytes(c)];
+    product.check_buffers(ranges.clone(), sizes)?;
     let parts = &epilogue.parts;
-    parts.seen(|slice| bytes(slice), |slice| bytes(slice)).check(&product, &places, size_of::<C>())?;
+    parts.seen(|slice| bytes(slice), |slice| bytes(slice)).check(&product, &ranges, size_of::<C>())?;
     if let Some(lack) = unsupported(C::DTYPE).filter(|_| !parts.is_none()) {
         let found = format!("{product} of {} into {} on the CPU; {lack}", T::DTYPE, C::DTYPE);
         return Err(Error::invalid(OPERATION, found, "a result that epilogues are for"));
@@ -131,8 +131,8 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
         b: operand_of_b,
         c: c.as_mut_ptr(),
         stored_c: product.stored_c(),
-        alpha: number(alpha.sum()),
-        beta: number(beta.sum()),
+        alpha: sum_of_words(alpha.sum()),
+        beta: sum_of_words(beta.sum()),
         epilogue: epilogue.raw(),
         tile,
         tiles,
@@ -144,7 +144,7 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
 }
 
 /// Alpha or beta out of the form that kernels take them in.
-fn number<S: Sum>(words: [u64; 2]) -> S {
+fn sum_of_words<S: Sum>(words: [u64; 2]) -> S {
     bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&words)[..size_of::<S>()])
 }
 
@@ -243,7 +243,7 @@ struct Tile<C> {
     /// Its first row and column.
     first: (usize, usize),
     /// Its first element, counted from the first matrix on.
-    place: usize,
+    offset: usize,
     c: PartMut<C>,
 }
 
@@ -297,11 +297,11 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
         let (top, left) = (index / self.tiles.1 * self.tile.0, index % self.tiles.1 * self.tile.1);
         let rows = self.tile.0.min(self.product.m() - top);
         let columns = self.tile.1.min(self.product.n() - left);
-        let place = matrix * self.stored_c.stride + top * self.stored_c.leading + left;
+        let offset = matrix * self.stored_c.stride + top * self.stored_c.leading + left;
         // SAFETY: the product was checked against the slices, so all of this lies in them; no other tile has this part of C.
         unsafe {
-            let c = PartMut { start: self.c.add(place), row: self.stored_c.leading };
-            let tile = Tile { size: (rows, columns), first: (top, left), place, c };
+            let c = PartMut { start: self.c.add(offset), row: self.stored_c.leading };
+            let tile = Tile { size: (rows, columns), first: (top, left), offset, c };
             if self.product.k() == 0 {
                 self.finish(tile, Made::Zeros, scratch);
             } else if T::IS_SUM && size_of::<C>() == size_of::<T>() {
@@ -358,29 +358,29 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
             let sums = scratch.sums.get(i * columns..(i + 1) * columns).unwrap_or_default();
             // SAFETY: the caller vouches for the tile, of which this is a row.
             let row = unsafe { std::slice::from_raw_parts_mut(tile.c.start.add(i * tile.c.row), columns) };
-            let old = |place: &C| if reads { Some(place.summand()) } else { None };
+            let old = |element: &C| if reads { Some(element.summand()) } else { None };
             scratch.row.clear();
             match made {
-                Made::InPlace => scratch.row.extend(row.iter().map(|place| place.summand())),
+                Made::InPlace => scratch.row.extend(row.iter().map(|element| element.summand())),
                 Made::Sums => {
-                    let numbers = sums.iter().zip(&*row);
+                    let elements = sums.iter().zip(&*row);
                     let finished =
-                        numbers.map(|(sum, place)| sum.finished(self.alpha, self.beta, old(place)));
+                        elements.map(|(sum, element)| sum.finished(self.alpha, self.beta, old(element)));
                     scratch.row.extend(finished);
                 }
                 Made::Zeros => {
-                    let zero = |place| T::Sum::ZERO.finished(T::Sum::ONE, self.beta, old(place));
+                    let zero = |element| T::Sum::ZERO.finished(T::Sum::ONE, self.beta, old(element));
                     scratch.row.extend(row.iter().map(zero));
                 }
             }
             if !self.epilogue.is_none() {
                 let (first, column) = tile.first;
-                let at = Row { row: first + i, column, place: tile.place + i * tile.c.row };
+                let at = Row { row: first + i, column, offset: tile.offset + i * tile.c.row };
                 // SAFETY: the epilogue was checked with the product.
                 unsafe { fuse::<T, C>(&self.epilogue, at, &mut scratch.row) };
             }
-            for (place, number) in row.iter_mut().zip(&scratch.row) {
-                *place = C::rounded(*number);
+            for (element, value) in row.iter_mut().zip(&scratch.row) {
+                *element = C::rounded(*value);
             }
         }
     }
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     /// Numbers whose sums depend on their order.
-    fn numbers(count: usize) -> Vec<f32> {
+    fn elements(count: usize) -> Vec<f32> {
         let mut state = 1u32;
         let mut next = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -443,9 +443,9 @@ mod tests {
     #[test]
     fn bits_do_not_depend_on_the_number_of_threads() {
         for (m, n, k, batch) in PRODUCTS {
-            let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
+            let (a, b) = (elements(m * k * batch), elements(k * n * batch));
             let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
-            let (bias, residual) = (numbers(n), numbers(m * n * batch));
+            let (bias, residual) = (elements(n), elements(m * n * batch));
             let by = |threads: usize| {
                 let (mut c, mut aux) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
                 let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::GeluTanh);
@@ -476,15 +476,15 @@ mod tests {
         ];
         for (m, n, k, batch) in products {
             for transposes in [false, true] {
-                let (a, b, old) = (numbers(m * k * batch), numbers(k * n * batch), numbers(m * n * batch));
-                let bias = numbers(n);
+                let (a, b, old) = (elements(m * k * batch), elements(k * n * batch), elements(m * n * batch));
+                let bias = elements(n);
                 let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
                 let product = if transposes { product.b(Operation::Transpose) } else { product };
                 let mut c = old.clone();
                 let epilogue = HostEpilogue::new().bias_of_columns(&bias);
                 multiply_by(2, &product, (0.5, 2.0), &a, &b, &mut c, epilogue).unwrap();
-                for (place, found) in c.iter().enumerate() {
-                    let (matrix, row, column) = (place / (m * n), place / n % m, place % n);
+                for (index, found) in c.iter().enumerate() {
+                    let (matrix, row, column) = (index / (m * n), index / n % m, index % n);
                     let of_b =
                         |index: usize| if transposes { column * k + index } else { index * n + column };
                     let term = |index: usize| {
@@ -492,9 +492,9 @@ mod tests {
                         a * f64::from(b[matrix * k * n + of_b(index)])
                     };
                     let sum: f64 = (0..k).map(term).sum();
-                    let wanted = 0.5 * sum + 2.0 * f64::from(old[place]) + f64::from(bias[column]);
+                    let wanted = 0.5 * sum + 2.0 * f64::from(old[index]) + f64::from(bias[column]);
                     let far = (f64::from(*found) - wanted).abs();
-                    assert!(far < 1e-6 * k as f64 + 1e-5, "{product} at {place}: {found}, not {wanted}");
+                    assert!(far < 1e-6 * k as f64 + 1e-5, "{product} at {index}: {found}, not {wanted}");
                 }
             }
         }
@@ -508,7 +508,7 @@ mod tests {
         }
         let (n, k) = (1301, 301);
         for operation in [Operation::None, Operation::Transpose] {
-            let (a, b) = (numbers(8 * k), numbers(k * n));
+            let (a, b) = (elements(8 * k), elements(k * n));
             let by = |rows: std::ops::Range<usize>| {
                 let product = Product::new(rows.len(), n, k).b(operation);
                 let mut c = vec![0.0f32; rows.len() * n];

@@ -107,9 +107,9 @@ macro_rules! rows {
                 for (index, sums) in sums.chunks_exact(n).enumerate() {
                     // SAFETY: C has so many rows of n columns, which nobody else uses.
                     let row = unsafe { std::slice::from_raw_parts_mut(c.start.add(index * c.row), n) };
-                    for (place, sum) in row.iter_mut().zip(sums) {
+                    for (element, sum) in row.iter_mut().zip(sums) {
                         let product = alpha * sum;
-                        *place = if beta == 0.0 { product } else { product + beta * *place };
+                        *element = if beta == 0.0 { product } else { product + beta * *element };
                     }
                 }
                 return true;

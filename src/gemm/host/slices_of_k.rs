@@ -72,11 +72,11 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                     scratch.sums.iter_mut().zip(band).for_each(|(sum, part)| *sum = sum.plus(*part));
                 }
             }
-            let place = matrix * self.stored_c.stride + top * self.stored_c.leading;
+            let offset = matrix * self.stored_c.stride + top * self.stored_c.leading;
             // SAFETY: the product was checked against the slices, and no other band has these rows of C.
             unsafe {
-                let c = PartMut { start: self.c.add(place), row: self.stored_c.leading };
-                self.finish(Tile { size: (rows, n), first: (top, 0), place, c }, Made::Sums, scratch);
+                let c = PartMut { start: self.c.add(offset), row: self.stored_c.leading };
+                self.finish(Tile { size: (rows, n), first: (top, 0), offset, c }, Made::Sums, scratch);
             }
         })
     }

@@ -157,9 +157,9 @@ macro_rules! integers {
                 for first in (0..k).step_by(DEPTH) {
                     let depth = DEPTH.min(k - first);
                     for (p, row) in panel.chunks_exact_mut(n).take(depth).enumerate() {
-                        for (j, place) in row.iter_mut().enumerate() {
+                        for (j, slot) in row.iter_mut().enumerate() {
                             // SAFETY: row `first + p` and column `j` are inside of B.
-                            *place = unsafe { *b.start.add((first + p) * b.row + j * b.column) };
+                            *slot = unsafe { *b.start.add((first + p) * b.row + j * b.column) };
                         }
                     }
                     // The first part of the depth writes C; later parts add to it.
@@ -174,9 +174,9 @@ macro_rules! integers {
                         for (j, sum) in sums.iter().enumerate() {
                             // SAFETY: row `i` and column `j` are inside of C, which nobody else uses.
                             unsafe {
-                                let place = c.start.add(i * c.row + j);
-                                let old = if beta == 0 { None } else { Some(*place) };
-                                *place = sum.finished(alpha, beta, old);
+                                let element = c.start.add(i * c.row + j);
+                                let old = if beta == 0 { None } else { Some(*element) };
+                                *element = sum.finished(alpha, beta, old);
                             }
                         }
                     }

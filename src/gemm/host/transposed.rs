@@ -37,7 +37,7 @@ pub(super) fn by_rows<T: Copy + Send + Sync>(
             for left in (0..columns).step_by(BLOCK) {
                 for row in top..end {
                     for column in left..columns.min(left + BLOCK) {
-                        // SAFETY: the element is inside of B, its place inside of the copy, and no other thread has the row.
+                        // SAFETY: the element is inside of B, its offset inside of the copy, and no other thread has the row.
                         unsafe {
                             let element =
                                 *shared.from.start.add(row * shared.from.row + column * shared.from.column);

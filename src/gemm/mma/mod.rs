@@ -118,10 +118,10 @@ pub(super) fn run_on(
     let (a_transposed, b_transposed) =
         (product.operation_a().transposes(), product.operation_b().transposes());
     // Tiles of a family differ in their columns.
-    let number =
+    let entry_key =
         u64::from(a_transposed) | u64::from(b_transposed) << 1 | u64::from(configuration.tile.1) << 2;
     let name = || configuration.kernel(problem);
-    let entry = Entry::Number(number, &name);
+    let entry = Entry::Number(entry_key, &name);
     let function = images::kernel(&stream.device(), configuration.family, entry)?;
     let parameters =
         GemmParameters::new(problem, scalars, epilogue, configuration.vector_widths, configuration.whole);

@@ -189,12 +189,12 @@ pub(super) fn run_on(
         configuration.kernels,
         Kernels::Asynchronous { large: true } | Kernels::Bulk { large: true }
     );
-    let number = u64::from(problem.operand != problem.result)
+    let entry_key = u64::from(problem.operand != problem.result)
         | u64::from(large) << 1
         | a_operation << 2
         | b_operation << 4;
     let name = || configuration.kernel(problem);
-    let entry = Entry::Number(number, &name);
+    let entry = Entry::Number(entry_key, &name);
     let function = images::kernel(&stream.device(), configuration.family, entry)?;
     // Asynchronous copies are of 16 bytes or of one element.
     let whole = matches!(configuration.kernels, Kernels::Asynchronous { .. });

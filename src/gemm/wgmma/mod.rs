@@ -164,7 +164,7 @@ fn lacks_derivative(problem: &GemmProblem<'_>) -> Option<Unsupported> {
         return Some(Unsupported::EpiloguePart("derivative beside a bias, aux, a C that is read or f32"));
     }
     let c = product.stored_c();
-    let is_aligned = parts.residual.is_some_and(|address| address % MAP_ALIGNMENT as u64 == 0);
+    let is_aligned = parts.aux_in.is_some_and(|address| address % MAP_ALIGNMENT as u64 == 0);
     if !(is_aligned
         && c.is_whole(MAP_ALIGNMENT, result.size())
         && maps(c, problem.addresses[2], result.size()))
@@ -274,9 +274,9 @@ pub(super) fn run_on(
     // The copies are freed on the stream, after the launch.
     let operands = Operands::new(stream, problem, [a, b])?;
     let (a, b) = (operands.a(), operands.b());
-    let number = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
+    let scalar = |sum: [u64; 2]| f32::from_bits(sum[0] as u32);
     let arguments =
-        LaunchArguments { problem, alpha: number(scalars.alpha), beta: number(scalars.beta), epilogue };
+        LaunchArguments { problem, alpha: scalar(scalars.alpha), beta: scalar(scalars.beta), epilogue };
     match configuration {
         Configuration::Persistent(persistent) => persistent.run(stream, &arguments, &a, &b, c),
         Configuration::SplitK(split_k) => split_k.run(stream, &arguments, &a, &b, c),
@@ -311,7 +311,7 @@ mod tests {
             let mut problem = GemmProblem::from_types(&product, DType::BF16, DType::BF16, H200);
             problem.epilogue.activation = Activation::GeluTanh;
             problem.epilogue.is_derivative = true;
-            problem.epilogue.residual = Some(0);
+            problem.epilogue.aux_in = Some(0);
             change(&mut problem);
             select(&problem).map_err(|reason| reason.to_string())
         };
@@ -328,7 +328,7 @@ mod tests {
             ((512, 192, 64), |problem| problem.epilogue.bias = Some(0), "beside a bias"),
             ((512, 192, 64), |problem| problem.epilogue.aux = Some(0), "beside a bias"),
             ((512, 192, 64), |problem| problem.result = DType::F32, "beside a bias"),
-            ((512, 192, 64), |problem| problem.epilogue.residual = Some(8), "TMA cannot describe"),
+            ((512, 192, 64), |problem| problem.epilogue.aux_in = Some(8), "TMA cannot describe"),
         ] {
             let found = select(size.0, size.1, size.2, change).err().unwrap_or_default();
             assert!(found.contains(reason), "{size:?}: {found}");

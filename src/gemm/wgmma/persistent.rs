@@ -319,7 +319,7 @@ impl Persistent {
             let size = ((128 / result.size()) as u32, 64);
             let of = |memory| map(memory, result, stored_c, size, TensorSwizzle::Bytes128);
             let map_c = of(DeviceSlice::from(&c))?;
-            let pre_activation = arguments.epilogue.residual.filter(|_| arguments.epilogue.is_derivative);
+            let pre_activation = arguments.epilogue.aux_in.filter(|_| arguments.epilogue.is_derivative);
             let map_aux = aux.or(pre_activation).map(of).transpose()?;
             let map_aux = map_aux.as_ref().unwrap_or(&map_c);
             // SAFETY: the kernel takes four maps, an address and these parameters. It reads the memory of the first two maps and of the

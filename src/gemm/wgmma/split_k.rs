@@ -169,9 +169,9 @@ impl SplitK {
     ) -> Result<()> {
         let GemmProblem { product, operand, result, .. } = *arguments.problem;
         let [p_along, q_along] = self.along(product);
-        let number = u64::from(self.rows) << 32 | u64::from(self.columns);
+        let entry_key = u64::from(self.rows) << 32 | u64::from(self.columns);
         let name = || self.kernel(operand, product);
-        let entry = Entry::Number(number, &name);
+        let entry = Entry::Number(entry_key, &name);
         let function = images::kernel(&stream.device(), self.family(operand, product), entry)?;
         let (p, q) = if self.swapped { (b, a) } else { (a, b) };
         let p_map = p.map(if p_along { (PANEL, self.rows) } else { (PANEL, PANEL) })?;

@@ -53,12 +53,13 @@ pub fn scaled_dot_product_attention(
 ) -> Result<Variable> {
     let inputs = [queries, keys, values];
     let parents = inputs.map(Variable::tracked);
-    let own = options.map_mask(Variable::tensor);
-    if let Some(result) = EngineAttention::new(&own).recorded(inputs)? {
+    let tensor_options = options.map_mask(Variable::tensor);
+    if let Some(result) = EngineAttention::new(&tensor_options).recorded(inputs)? {
         return Ok(result);
     }
     let wanted = parents.each_ref().map(Option::is_some);
-    let (result, state) = ComposedAttention::new(inputs.map(Variable::tensor), &own, ResultOrder::ByHead)?;
+    let (result, state) =
+        ComposedAttention::new(inputs.map(Variable::tensor), &tensor_options, ResultOrder::ByHead)?;
     let saved = inputs.map(Variable::save);
     let mask = options.mask.as_ref().and_then(Variable::tracked);
     let has_mask_gradient = mask.is_some();
@@ -87,14 +88,17 @@ pub(in crate::nn) fn packed_attention(
     key_heads: usize,
     options: &AttentionOptions,
 ) -> Result<Variable> {
-    let own = options.map_mask(Variable::tensor);
+    let tensor_options = options.map_mask(Variable::tensor);
     let packed_heads = PackedHeads { heads, key_heads };
-    if let Some(result) = EngineAttention::new(&own).recorded_packed(packed, packed_heads)? {
+    if let Some(result) = EngineAttention::new(&tensor_options).recorded_packed(packed, packed_heads)? {
         return Ok(result);
     }
     let shape = packed.shape();
-    let (result, state) =
-        ComposedAttention::new(packed_heads.split(packed.tensor())?, &own, ResultOrder::ByPosition)?;
+    let (result, state) = ComposedAttention::new(
+        packed_heads.split(packed.tensor())?,
+        &tensor_options,
+        ResultOrder::ByPosition,
+    )?;
     let result = result.transpose(1, 2)?.flatten(2, 3)?;
     let mask = options.mask.as_ref().and_then(Variable::tracked);
     let (is_wanted, has_mask_gradient) = (packed.tracked().is_some(), mask.is_some());

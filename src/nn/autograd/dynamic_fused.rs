@@ -63,7 +63,7 @@ pub(super) enum GradientForm {
     Elements,
     /// One for each group, of which all elements use one value of the operand.
     PerGroup,
-    /// One for each place within a group: all groups use the operand.
+    /// One for each index within a group: all groups use the operand.
     OverGroups,
 }
 

@@ -123,10 +123,10 @@ impl RecordableRule for SavedOperation {
         }
         let (mut saved, mut numbers) = (self.saved.iter(), self.numbers.iter());
         let mut operands: Vec<RecordedOperand> = Vec::with_capacity(5);
-        for (place, of_operand) in node.operands().iter().enumerate() {
-            if self.rule.is_number(place) {
+        for (index, of_operand) in node.operands().iter().enumerate() {
+            if self.rule.is_number(index) {
                 operands.extend(numbers.next().map(|number| RecordedOperand::Number(*number)));
-            } else if self.rule.reads[place] {
+            } else if self.rule.reads[index] {
                 let operand = saved.next().map(|saved| saved.variable(self.operation, of_operand.clone()));
                 operands.extend(operand.transpose()?.map(RecordedOperand::Variable));
             }

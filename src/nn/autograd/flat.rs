@@ -1,7 +1,7 @@
-//! [`FlatStorage`], the elements of several variables in one tensor, and [`FlatPlace`], the place of one of them.
+//! [`FlatStorage`], the elements of several variables in one tensor, and [`FlatSlot`], the slot of one of them.
 //!
-//! Invariants: a place is contiguous, places do not overlap, and each begins at a multiple of [`ALIGNMENT`] bytes. The
-//! elements between places are 0. Values stay at their address: a write while another tensor shares them is an error.
+//! Invariants: a slot is contiguous, slots do not overlap, and each begins at a multiple of [`ALIGNMENT`] bytes. The
+//! elements between slots are 0. Values stay at their address: a write while another tensor shares them is an error.
 //! Gradients move away from tensors that share them, as any tensor does.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor, TensorMut};
 use crate::types::{DType, Layout, Shape};
 
-/// The alignment of places in bytes: a cache line, and more than bulk copies and vectors need.
+/// The alignment of slots in bytes: a cache line, and more than bulk copies and vectors need.
 const ALIGNMENT: usize = 128;
 
 /// Elements of several variables.
@@ -26,7 +26,7 @@ pub(in crate::nn) struct FlatStorage {
 
 /// The elements of one variable in a storage.
 #[derive(Clone)]
-pub(in crate::nn) struct FlatPlace {
+pub(in crate::nn) struct FlatSlot {
     storage: Arc<FlatStorage>,
     name: Arc<str>,
     layout: Layout,
@@ -36,17 +36,17 @@ pub(in crate::nn) struct FlatPlace {
 }
 
 impl FlatStorage {
-    /// Creates zeros with a place for each name and shape, in order. `is_fixed` elements stay at their address.
+    /// Creates zeros with a slot for each name and shape, in order. `is_fixed` elements stay at their address.
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`]; [`Error::InvalidArgument`] for more elements than memory can have.
-    pub(in crate::nn) fn with_places(
+    pub(in crate::nn) fn with_slots(
         members: &[(Arc<str>, Shape)],
         dtype: DType,
         device: &Device,
         is_fixed: bool,
-    ) -> Result<Vec<FlatPlace>> {
+    ) -> Result<Vec<FlatSlot>> {
         let unit = (ALIGNMENT / dtype.size()).max(1);
         let mut layouts = Vec::with_capacity(members.len());
         let mut count = 0usize;
@@ -61,11 +61,11 @@ impl FlatStorage {
         }
         let elements = Tensor::zeros(&[count], dtype, device)?;
         let storage = Arc::new(FlatStorage { elements: RwLock::new(elements), is_fixed });
-        let places = members.iter().zip(layouts).enumerate().map(|(index, ((name, _), (layout, end)))| {
+        let slots = members.iter().zip(layouts).enumerate().map(|(index, ((name, _), (layout, end)))| {
             let (storage, name, start) = (storage.clone(), name.clone(), layout.offset());
-            FlatPlace { storage, name, layout, index, start, end }
+            FlatSlot { storage, name, layout, index, start, end }
         });
-        Ok(places.collect())
+        Ok(slots.collect())
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Tensor> {
@@ -118,7 +118,7 @@ fn address_of(elements: &Tensor) -> Option<u64> {
     elements.memory().cuda_buffer().map(DeviceBuffer::address)
 }
 
-impl FlatPlace {
+impl FlatSlot {
     pub(in crate::nn) fn storage(&self) -> &Arc<FlatStorage> {
         &self.storage
     }
@@ -154,24 +154,24 @@ impl FlatPlace {
         self.storage.change(self.layout, || format!("parameter '{}'", self.name), change)
     }
 
-    /// Returns whether `next` is the place behind this one.
-    pub(in crate::nn) fn is_before(&self, next: &FlatPlace) -> bool {
+    /// Returns whether `next` is the slot behind this one.
+    pub(in crate::nn) fn is_before(&self, next: &FlatSlot) -> bool {
         Arc::ptr_eq(&self.storage, &next.storage) && self.index + 1 == next.index
     }
 
-    /// Returns the layout of the elements from this place to a later one of the same storage.
-    fn run_to(&self, last: &FlatPlace) -> Result<Layout> {
+    /// Returns the layout of the elements from this slot to a later one of the same storage.
+    fn run_to(&self, last: &FlatSlot) -> Result<Layout> {
         Layout::strided(&[last.end - self.start], &[1], self.start)
     }
 }
 
-impl fmt::Debug for FlatPlace {
+impl fmt::Debug for FlatSlot {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "FlatPlace({} from {} to {})", self.name, self.start, self.end)
+        write!(formatter, "FlatSlot({} from {} to {})", self.name, self.start, self.end)
     }
 }
 
-/// Returns the gradients of variables with neighbouring places, or of one variable, as one tensor, if each has one.
+/// Returns the gradients of variables with neighbouring slots, or of one variable, as one tensor, if each has one.
 ///
 /// # Errors
 ///
@@ -181,11 +181,11 @@ pub(in crate::nn) fn gradient_run(variables: &[Variable]) -> Result<Option<Tenso
         return Ok(None);
     }
     if let [variable] = variables
-        && variable.place().is_none()
+        && variable.slot().is_none()
     {
         return Ok(variable.grad());
     }
-    let (first, last) = ends(variables, |variable| variable.node()?.place())?;
+    let (first, last) = ends(variables, |variable| variable.node()?.slot())?;
     let tensor = first.storage.read().view_as(first.run_to(&last)?);
     Ok(Some(tensor))
 }
@@ -202,11 +202,11 @@ pub(in crate::nn) fn change_gradient_run(
     if let [variable] = variables {
         return variable.node().map_or(Ok(()), |node| node.change_gradient(change));
     }
-    let (first, last) = ends(variables, |variable| variable.node()?.place())?;
+    let (first, last) = ends(variables, |variable| variable.node()?.slot())?;
     first.storage.change(first.run_to(&last)?, String::new, change)
 }
 
-/// Changes variables with neighbouring places as one tensor.
+/// Changes variables with neighbouring slots as one tensor.
 ///
 /// # Errors
 ///
@@ -215,7 +215,7 @@ pub(in crate::nn) fn update_run(
     variables: &[Variable],
     change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
 ) -> Result<()> {
-    let (first, last) = ends(variables, Variable::place)?;
+    let (first, last) = ends(variables, Variable::slot)?;
     let names = || match first.index == last.index {
         true => format!("parameter '{}'", first.name),
         false => format!("parameters '{}' to '{}'", first.name, last.name),
@@ -226,12 +226,12 @@ pub(in crate::nn) fn update_run(
     Value::with_next_versions(&values, || first.storage.change(layout, names, change))
 }
 
-/// Returns the places of the first and the last variable.
+/// Returns the slots of the first and the last variable.
 fn ends(
     variables: &[Variable],
-    place: impl Fn(&Variable) -> Option<FlatPlace>,
-) -> Result<(FlatPlace, FlatPlace)> {
-    let first = variables.first().and_then(&place);
+    slot: impl Fn(&Variable) -> Option<FlatSlot>,
+) -> Result<(FlatSlot, FlatSlot)> {
+    let first = variables.first().and_then(&slot);
     let none = || Error::invalid("update", "variables of no flat storage", "those of Parameters");
-    first.zip(variables.last().and_then(place)).ok_or_else(none)
+    first.zip(variables.last().and_then(slot)).ok_or_else(none)
 }

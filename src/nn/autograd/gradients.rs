@@ -87,10 +87,10 @@ impl NodesToInputs<'_> {
 
 /// Returns the gradients of inputs, given that of a node.
 fn gradients(root: &Arc<Node>, gradient: Variable, inputs: &[&Variable]) -> Result<Vec<Variable>> {
-    let node_of = |(place, input): (usize, &&'_ Variable)| {
+    let node_of = |(index, input): (usize, &&'_ Variable)| {
         input.node().cloned().ok_or_else(|| Error::Backward {
             operation: root.name(),
-            found: format!("input {place}, which requires no gradient"),
+            found: format!("input {index}, which requires no gradient"),
             wanted: "a leaf of with_grad, or a result of it".to_owned(),
         })
     };
@@ -119,11 +119,11 @@ fn gradients(root: &Arc<Node>, gradient: Variable, inputs: &[&Variable]) -> Resu
             continue;
         }
         let gradients = node.recorded_gradients(&gradient)?;
-        for (place, (operand, gradient)) in node.operands().iter().zip(gradients).enumerate() {
+        for (index, (operand, gradient)) in node.operands().iter().zip(gradients).enumerate() {
             let (Some(operand), Some(gradient)) = (operand, gradient) else { continue };
             if to_inputs.contains(operand) {
                 let gradient = operand.fit_recorded(node.name(), gradient)?;
-                check(&node, &gradient, &|| format!("a gradient of operand {place}"))?;
+                check(&node, &gradient, &|| format!("a gradient of operand {index}"))?;
                 add_pending(&mut pending, operand, gradient, |sum, gradient| sum.add(gradient))?;
             }
         }

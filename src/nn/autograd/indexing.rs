@@ -117,10 +117,10 @@ impl Variable {
     pub fn take_along_axis(&self, axis: isize, index: &Tensor) -> Result<Variable> {
         const OPERATION: &str = "take_along_axis";
         let (own, result) = (self.shape(), self.tensor().take_along_axis(axis, index)?);
-        let place = own.axis(OPERATION, axis)?;
+        let dimension = own.axis(OPERATION, axis)?;
         let index = index.expand(result.shape())?;
         let mut whole = result.shape().to_vec();
-        whole[place] = own[place];
+        whole[dimension] = own[dimension];
         let saved = (whole, axis, index);
         Ok(recorded_linear!(self, OPERATION, result, saved, |(whole, axis, index), gradient| {
             gradient.scatter_to_zeros(whole, *axis, index)
@@ -161,8 +161,8 @@ impl Variable {
         Ok(gradients_of_addition!(self, elements, "scatter_add", axis, index, result, gather))
     }
 
-    /// Replaces the elements at places that have an index for each of the first dimensions, or adds to them if `accumulate` is
-    /// true. Without it, of several elements for one place the last one stays, and the gradient of the others is 0.
+    /// Replaces the elements at positions that have an index for each of the first dimensions, or adds to them if `accumulate` is
+    /// true. Without it, of several elements for one position the last one stays, and the gradient of the others is 0.
     ///
     /// # Errors
     ///

@@ -163,14 +163,14 @@ fn apply(input: &Variable, layers: &[LinearLayer<'_>]) -> Result<Variable> {
     let mut parents = vec![input.tracked()];
     let mut saved: Vec<SavedLayer> = Vec::with_capacity(layers.len());
     let mut x = input.tensor();
-    for (place, layer) in layers.iter().enumerate() {
+    for (index, layer) in layers.iter().enumerate() {
         let wants_input = parents.iter().any(Option::is_some);
         let (weight, bias) = (layer.weight.tracked(), layer.bias.map(Variable::tracked));
         let wants_bias = bias.as_ref().map(Option::is_some);
         let wants_result = wants_input || weight.is_some() || wants_bias == Some(true);
         let (result, at) = layer.run(&x, wants_result)?;
         // Later inputs are results before them, which are in no variable.
-        let of_input = || if place == 0 { input.save() } else { Variable::new(x.clone()).save() };
+        let of_input = || if index == 0 { input.save() } else { Variable::new(x.clone()).save() };
         saved.push(SavedLayer {
             input: weight.is_some().then(of_input),
             weight: wants_input.then(|| layer.weight.save()),
@@ -203,7 +203,7 @@ fn gradients(layers: &[SavedLayer], gradient: &Tensor) -> Result<Vec<Option<Tens
     let mut of_sum = last.times_derivative(gradient)?;
     // From the last layer to the first, and in a layer the bias before the weight.
     let mut found: Vec<Option<Tensor>> = Vec::with_capacity(1 + 2 * layers.len());
-    for (place, layer) in layers.iter().enumerate().rev() {
+    for (index, layer) in layers.iter().enumerate().rev() {
         // The tape sums the rows.
         found.extend(layer.wants_bias.map(|is_wanted| is_wanted.then(|| of_sum.clone())));
         let of_weight = layer.input.as_ref().map(|input| {
@@ -211,7 +211,7 @@ fn gradients(layers: &[SavedLayer], gradient: &Tensor) -> Result<Vec<Option<Tens
             product(&input.transpose(-2, -1)?, &of_sum, [true, false])
         });
         found.push(of_weight.transpose()?);
-        let earlier = &layers[..place];
+        let earlier = &layers[..index];
         let Some(weight) = &layer.weight else {
             // The input and the earlier layers require none.
             let operands = earlier.iter().map(|layer| 1 + usize::from(layer.wants_bias.is_some()));
@@ -246,7 +246,7 @@ fn recorded_gradients(
     let mut operands = node.operands().iter().cloned();
     let mut of_input = operands.next().flatten();
     let mut recorded = Vec::with_capacity(layers.len());
-    for (place, layer) in layers.iter().enumerate() {
+    for (index, layer) in layers.iter().enumerate() {
         let of_weight = operands.next().flatten();
         let mut parents = vec![of_input.clone(), of_weight.clone()];
         parents.extend(layer.wants_bias.map(|_| operands.next().flatten()));
@@ -259,7 +259,7 @@ fn recorded_gradients(
             Variable::new(value)
                 .recorded_with_second_derivatives(OPERATION, parents, |_| Box::new(LinearRule(vec![saved])))
         };
-        let next = layers.get(place + 1);
+        let next = layers.get(index + 1);
         let derivative = match (&layer.derivative, next) {
             (Some((activation, at)), _) => Some((*activation, sum(at.clone()))),
             (None, None) => None,

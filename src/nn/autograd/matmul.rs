@@ -36,8 +36,8 @@ impl Variable {
                     gradients(gradient, value(a)?, value(b)?, is_row, is_column)
                 },
                 recorded: move |[a, b]: &[Option<Saved>; 2], node: &Arc<Node>, gradient: &Variable| {
-                    let value = |saved: &Option<Saved>, place: usize| {
-                        let of_operand = node.operands().get(place).cloned().flatten();
+                    let value = |saved: &Option<Saved>, index: usize| {
+                        let of_operand = node.operands().get(index).cloned().flatten();
                         saved.as_ref().map(|saved| saved.variable(OPERATION, of_operand)).transpose()
                     };
                     gradients(gradient, value(a, 0)?, value(b, 1)?, is_row, is_column)

@@ -66,7 +66,7 @@ pub(in crate::nn) use changes::Changes;
 pub use checkpoint::checkpoint;
 pub use dynamic_fused::DynamicFusedFunction;
 pub use elementwise::apply;
-pub(in crate::nn) use flat::{FlatPlace, FlatStorage, change_gradient_run, gradient_run, update_run};
+pub(in crate::nn) use flat::{FlatSlot, FlatStorage, change_gradient_run, gradient_run, update_run};
 pub use function::{Function, FunctionContext};
 pub use fused::FusedFunction;
 pub use linear_cross_entropy::linear_cross_entropy;

@@ -65,8 +65,8 @@ impl ElementwiseRule {
         let Some(expression) = &all.expression else { return Ok(all) };
         let mut reads = [false; 4];
         let mut input = 0;
-        for (place, reads) in reads.iter_mut().enumerate() {
-            let is_tensor = place == 3 || kinds.get(place).is_some_and(|kind| kind.dtype().is_some());
+        for (index, reads) in reads.iter_mut().enumerate() {
+            let is_tensor = index == 3 || kinds.get(index).is_some_and(|kind| kind.dtype().is_some());
             if is_tensor {
                 *reads = expression.reads(input);
                 input += 1;
@@ -76,8 +76,8 @@ impl ElementwiseRule {
     }
 
     /// Returns whether an operand is a number.
-    pub(super) fn is_number(&self, place: usize) -> bool {
-        matches!(self.typed.kinds.get(place), Some(OperandKind::Number(_)))
+    pub(super) fn is_number(&self, index: usize) -> bool {
+        matches!(self.typed.kinds.get(index), Some(OperandKind::Number(_)))
     }
 
     /// Returns the number as the numbers' dtype holds it: an infinite bound in place of one past its range.
@@ -155,9 +155,9 @@ impl TypedOperation {
     ) -> Result<(Vec<Expr<'g>>, Vec<GradientSource>)> {
         let dtype_of = |kind: &OperandKind| kind.dtype().map_or(self.numbers, |(dtype, _)| dtype);
         let mut operands = Vec::with_capacity(3);
-        for (place, kind) in self.kinds.iter().enumerate() {
+        for (index, kind) in self.kinds.iter().enumerate() {
             let (dtype, is_number) = (dtype_of(kind), kind.dtype().is_none());
-            operands.push(match reads[place] || is_number {
+            operands.push(match reads[index] || is_number {
                 true => input(dtype, is_number)?,
                 // Nothing reads this literal.
                 false => graph.number(0, dtype),
@@ -168,8 +168,8 @@ impl TypedOperation {
             if reads[3] { input(signature.result, false)? } else { graph.number(0, signature.result) };
         let incoming = input(signature.result, false)?;
         let mut nodes = [operands[0].cast(signature.operands[0]); 3];
-        for (place, operand) in operands.iter().enumerate() {
-            nodes[place] = operand.cast(signature.operands[place]);
+        for (index, operand) in operands.iter().enumerate() {
+            nodes[index] = operand.cast(signature.operands[index]);
         }
         let mut outputs: Vec<Expr<'g>> = Vec::new();
         let mut sources = Vec::with_capacity(self.kinds.len());

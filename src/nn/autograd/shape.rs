@@ -25,10 +25,10 @@ impl Variable {
 
     /// Returns the consecutive parts along a dimension that have the sizes of tensors.
     fn narrowed(&self, parts: &[Tensor], axis: isize) -> Result<Vec<Variable>> {
-        let place = self.shape().axis("split", axis)?;
+        let dimension = self.shape().axis("split", axis)?;
         let mut start = 0;
         let mut part = |part: &Tensor| {
-            let size = part.shape()[place];
+            let size = part.shape()[dimension];
             start += size;
             self.narrow(axis, start - size, size)
         };
@@ -138,8 +138,8 @@ impl Variable {
     pub fn permute(&self, axes: &[isize]) -> Result<Variable> {
         let (result, shape) = (self.tensor().permute(axes)?, self.shape());
         let mut inverse = vec![0; axes.len()];
-        for (place, &axis) in axes.iter().enumerate() {
-            inverse[shape.axis("permute", axis)?] = place as isize;
+        for (index, &axis) in axes.iter().enumerate() {
+            inverse[shape.axis("permute", axis)?] = index as isize;
         }
         Ok(recorded_linear!(self, "permute", result, inverse, |inverse, gradient| gradient.permute(inverse)))
     }
@@ -216,8 +216,8 @@ impl Variable {
     pub fn cat(variables: &[&Variable], axis: isize) -> Result<Variable> {
         let tensors: Vec<Tensor> = variables.iter().map(|variable| variable.tensor()).collect();
         let result = Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis)?;
-        let place = result.shape().axis("cat", axis)?;
-        let sizes: Vec<usize> = tensors.iter().map(|tensor| tensor.shape()[place]).collect();
+        let dimension = result.shape().axis("cat", axis)?;
+        let sizes: Vec<usize> = tensors.iter().map(|tensor| tensor.shape()[dimension]).collect();
         let parents = variables.iter().map(|variable| variable.tracked()).collect();
         /// Returns the parts of a gradient, of a tensor or of a variable.
         macro_rules! parts {

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::flat::FlatPlace;
+use super::flat::FlatSlot;
 use super::mode::is_grad_enabled;
 use super::recordable::{RecordableRule, RecordedGradients};
 use super::shape::{in_shape, sizes};
@@ -36,7 +36,7 @@ enum LeafGradient {
     Own(Option<Tensor>),
     /// The elements are in a storage with those of other leaves. They mean nothing unless the sum is set.
     Flat {
-        place: FlatPlace,
+        slot: FlatSlot,
         is_set: bool,
     },
 }
@@ -45,7 +45,7 @@ impl LeafGradient {
     fn tensor(&self) -> Option<Tensor> {
         match self {
             LeafGradient::Own(sum) => sum.clone(),
-            LeafGradient::Flat { place, is_set } => is_set.then(|| place.tensor()),
+            LeafGradient::Flat { slot, is_set } => is_set.then(|| slot.tensor()),
         }
     }
 
@@ -60,9 +60,9 @@ impl LeafGradient {
                 *sum = Some(gradient.contiguous()?);
                 Ok(())
             }
-            LeafGradient::Flat { place, is_set: true } => place.change(|sum| sum.add(gradient).map(|_| ())),
-            LeafGradient::Flat { place, is_set } => {
-                place.change(|sum| sum.assign(gradient).map(|_| ()))?;
+            LeafGradient::Flat { slot, is_set: true } => slot.change(|sum| sum.add(gradient).map(|_| ())),
+            LeafGradient::Flat { slot, is_set } => {
+                slot.change(|sum| sum.assign(gradient).map(|_| ()))?;
                 *is_set = true;
                 Ok(())
             }
@@ -230,19 +230,19 @@ impl Node {
         gradient
     }
 
-    /// Returns the place of a leaf's gradient in the storage that it shares with others.
-    pub(super) fn place(&self) -> Option<FlatPlace> {
+    /// Returns the slot of a leaf's gradient in the storage that it shares with others.
+    pub(super) fn slot(&self) -> Option<FlatSlot> {
         match &*self.leaf_gradient()? {
             LeafGradient::Own(_) => None,
-            LeafGradient::Flat { place, .. } => Some(place.clone()),
+            LeafGradient::Flat { slot, .. } => Some(slot.clone()),
         }
     }
 
-    /// Replaces the gradient of a leaf, if it has one, by an equal one of a place.
-    pub(super) fn move_gradient(&self, place: FlatPlace) {
+    /// Replaces the gradient of a leaf, if it has one, by an equal one of a slot.
+    pub(super) fn move_gradient(&self, slot: FlatSlot) {
         let is_set = self.has_gradient();
         if let Some(mut gradient) = self.leaf_gradient() {
-            *gradient = LeafGradient::Flat { place, is_set };
+            *gradient = LeafGradient::Flat { slot, is_set };
         }
     }
 
@@ -257,7 +257,7 @@ impl Node {
     ) -> Result<()> {
         match self.leaf_gradient().as_deref_mut() {
             Some(LeafGradient::Own(Some(sum))) => change(&mut sum.in_place()),
-            Some(LeafGradient::Flat { place, is_set: true }) => place.change(change),
+            Some(LeafGradient::Flat { slot, is_set: true }) => slot.change(change),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::changes;
-use super::flat::FlatPlace;
+use super::flat::FlatSlot;
 use super::tape::Node;
 use super::variable::Variable;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::tensor::{Tensor, TensorMut};
 enum Elements {
     Own(Tensor),
     /// Elements of a storage that other variables share.
-    Flat(FlatPlace),
+    Flat(FlatSlot),
 }
 
 /// The elements of a variable, with the number of changes in place.
@@ -26,7 +26,7 @@ impl VersionedElements {
     fn tensor(&self) -> Tensor {
         match &self.elements {
             Elements::Own(tensor) => tensor.clone(),
-            Elements::Flat(place) => place.tensor(),
+            Elements::Flat(slot) => slot.tensor(),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Value {
                 changes::refuse_elsewhere("update", found)?;
                 change(&mut tensor.in_place())
             }
-            Elements::Flat(place) => place.change(change),
+            Elements::Flat(slot) => slot.change(change),
         }
     }
 
@@ -77,11 +77,11 @@ impl Value {
         change()
     }
 
-    /// Returns the place in the storage that the variable shares with others.
-    pub(super) fn place(&self) -> Option<FlatPlace> {
+    /// Returns the slot in the storage that the variable shares with others.
+    pub(super) fn slot(&self) -> Option<FlatSlot> {
         match &self.read().elements {
             Elements::Own(_) => None,
-            Elements::Flat(place) => Some(place.clone()),
+            Elements::Flat(slot) => Some(slot.clone()),
         }
     }
 
@@ -92,9 +92,9 @@ impl Value {
         (value.version, matches!(value.elements, Elements::Flat(_)))
     }
 
-    /// Replaces the elements by equal ones of a place. Their version stays.
-    pub(super) fn move_to(&self, place: FlatPlace) {
-        self.write().elements = Elements::Flat(place);
+    /// Replaces the elements by equal ones of a slot. Their version stays.
+    pub(super) fn move_to(&self, slot: FlatSlot) {
+        self.write().elements = Elements::Flat(slot);
     }
 }
 
@@ -122,7 +122,7 @@ impl Saved {
         }
         let subject = match &value.elements {
             Elements::Own(tensor) => format!("a value of shape {}", tensor.shape()),
-            Elements::Flat(place) => format!("the parameter '{}'", place.name()),
+            Elements::Flat(slot) => format!("the parameter '{}'", slot.name()),
         };
         let found = format!(
             "{subject} at version {}, which was changed in place since the operation ran",

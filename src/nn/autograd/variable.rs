@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::flat::FlatPlace;
+use super::flat::FlatSlot;
 use super::mode::{is_grad_enabled, observe};
 use super::recordable::{RecordableRule, recorded_linear};
 use super::tape::{AccumulatingRule, BackwardRule, Node, OverwritingRule, Recomputation, backward};
@@ -233,13 +233,13 @@ impl Variable {
         }
     }
 
-    /// Returns the place of the elements in the storage of [`Parameters`](crate::nn::Parameters).
-    pub(in crate::nn) fn place(&self) -> Option<FlatPlace> {
-        self.value.place()
+    /// Returns the slot of the elements in the storage of [`Parameters`](crate::nn::Parameters).
+    pub(in crate::nn) fn slot(&self) -> Option<FlatSlot> {
+        self.value.slot()
     }
 
     /// Replaces the elements and the gradient, if there is one, by equal ones in storages.
-    pub(in crate::nn) fn move_to(&self, elements: FlatPlace, gradient: FlatPlace) {
+    pub(in crate::nn) fn move_to(&self, elements: FlatSlot, gradient: FlatSlot) {
         if let Some(node) = &self.node {
             node.move_gradient(gradient);
         }
@@ -247,7 +247,7 @@ impl Variable {
     }
 
     /// Replaces the elements by equal ones in a storage.
-    pub(in crate::nn) fn move_elements_to(&self, elements: FlatPlace) {
+    pub(in crate::nn) fn move_elements_to(&self, elements: FlatSlot) {
         self.value.move_to(elements);
     }
 
@@ -255,7 +255,7 @@ impl Variable {
     /// [`Parameters`](crate::nn::Parameters), because they stay at their address. A copy that fails holds the error.
     pub(in crate::nn) fn snapshot(&self) -> Tensor {
         let mut tensor = self.tensor();
-        if self.place().is_some() {
+        if self.slot().is_some() {
             match tensor.copy() {
                 Ok(copy) => tensor = copy,
                 Err(error) => tensor.hold_error(error),

@@ -39,8 +39,8 @@ impl Variable {
                     Ok(vec![of_x, of_weight])
                 },
                 recorded: |[x, weight]: &[Option<Saved>; 2], node: &Arc<Node>, gradient: &Variable| {
-                    let read = |saved: &Option<Saved>, place: usize| {
-                        let of_operand = node.operands().get(place).cloned().flatten();
+                    let read = |saved: &Option<Saved>, index: usize| {
+                        let of_operand = node.operands().get(index).cloned().flatten();
                         saved.as_ref().map(|saved| saved.variable(OPERATION, of_operand)).transpose()
                     };
                     let of_x = read(weight, 1)?.map(|weight| gradient.weighted(&weight)).transpose()?;

@@ -60,7 +60,7 @@ pub(super) struct NewPositions<'a> {
 impl NewPositions<'_> {
     /// Returns whether all sequences have the same positions.
     pub fn are_uniform(&self) -> bool {
-        let is_one = |numbers: &[usize]| numbers.windows(2).all(|pair| pair[0] == pair[1]);
+        let is_one = |lengths: &[usize]| lengths.windows(2).all(|pair| pair[0] == pair[1]);
         is_one(self.past) && is_one(self.counts)
     }
 

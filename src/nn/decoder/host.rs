@@ -93,9 +93,9 @@ impl Decoder {
         let total = NewPositions { past: &past, counts }.longest();
         self.check_ids(ids, total)?;
         let changes_angles = before > 0 && self.config.crosses_switch(before, total);
-        let numbers = ids.cast(DType::I64)?.to_vec::<i64>()?;
+        let token_ids = ids.cast(DType::I64)?.to_vec::<i64>()?;
         let is_known = |id: &i64| usize::try_from(*id).is_ok_and(|id| id < self.config.vocab_size);
-        if changes_angles || !numbers.iter().all(is_known) {
+        if changes_angles || !token_ids.iter().all(is_known) {
             // The embedding's error names the id.
             return Ok(None);
         }
@@ -109,7 +109,7 @@ impl Decoder {
         let mut step = HostStep {
             past: &past,
             angles: &angles,
-            x: self.embedded(&numbers, &past)?,
+            x: self.embedded(&token_ids, &past)?,
             normalized: Vec::new(),
             wide: Vec::new(),
             inner: Vec::new(),

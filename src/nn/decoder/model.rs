@@ -371,11 +371,11 @@ pub(super) fn has_nan(x: &Variable) -> Result<bool> {
 }
 
 /// Returns a number rounded to a dtype.
-fn rounded(number: f64, dtype: DType) -> f64 {
+fn rounded(value: f64, dtype: DType) -> f64 {
     match dtype {
-        DType::BF16 => half::bf16::from_f64(number).to_f64(),
-        DType::F16 => half::f16::from_f64(number).to_f64(),
-        _ => number,
+        DType::BF16 => half::bf16::from_f64(value).to_f64(),
+        DType::F16 => half::f16::from_f64(value).to_f64(),
+        _ => value,
     }
 }
 

@@ -67,9 +67,9 @@ impl KeyValueCache {
         };
         let (start, count) = (self.length, keys.shape()[2]);
         let mut all = Vec::with_capacity(2);
-        for (kept, part) in block.iter_mut().zip(new) {
-            kept.slice_mut(2, start as isize..(start + count) as isize)?.assign(part)?;
-            all.push(kept.narrow(2, 0, start + count)?);
+        for (cached, part) in block.iter_mut().zip(new) {
+            cached.slice_mut(2, start as isize..(start + count) as isize)?.assign(part)?;
+            all.push(cached.narrow(2, 0, start + count)?);
         }
         match <[Tensor; 2]>::try_from(all) {
             Ok([keys, values]) => Ok((keys, values)),

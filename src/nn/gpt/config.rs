@@ -82,8 +82,8 @@ fn one() -> usize {
     1
 }
 
-fn is_one(number: &usize) -> bool {
-    *number == 1
+fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 fn yes() -> bool {

@@ -55,24 +55,24 @@ impl SamplerOptions {
     /// As [`Sampler::new`].
     pub fn check(&self) -> Result<()> {
         let invalid = |found: String, wanted: &str| Err(Error::invalid(OPERATION, found, wanted));
-        let number = |name: &str, value: f64, is_valid: bool, wanted: &str| match is_valid {
+        let check = |name: &str, value: f64, is_valid: bool, wanted: &str| match is_valid {
             true => Ok(()),
             false => invalid(format!("{name} = {value}"), wanted),
         };
-        let is_number = |value: f64| value.is_finite() && value >= 0.0;
-        number("temperature", self.temperature, is_number(self.temperature), "a number from 0 on")?;
+        let is_non_negative = |value: f64| value.is_finite() && value >= 0.0;
+        check("temperature", self.temperature, is_non_negative(self.temperature), "a number from 0 on")?;
         if self.top_k == Some(0) {
             return invalid("top_k = 0".to_owned(), "at least 1");
         }
-        number("top_p", self.top_p, self.top_p > 0.0 && self.top_p <= 1.0, "above 0 and at most 1")?;
-        number("min_p", self.min_p, (0.0..=1.0).contains(&self.min_p), "0 to 1")?;
+        check("top_p", self.top_p, self.top_p > 0.0 && self.top_p <= 1.0, "above 0 and at most 1")?;
+        check("min_p", self.min_p, (0.0..=1.0).contains(&self.min_p), "0 to 1")?;
         let repetition = self.repetition_penalty;
         let is_factor = repetition.is_finite() && repetition > 0.0;
-        number("repetition_penalty", repetition, is_factor, "a number above 0; 1 changes nothing")?;
+        check("repetition_penalty", repetition, is_factor, "a number above 0; 1 changes nothing")?;
         for (name, value) in
             [("presence_penalty", self.presence_penalty), ("frequency_penalty", self.frequency_penalty)]
         {
-            number(name, value, value.is_finite(), "a finite number; 0 changes nothing")?;
+            check(name, value, value.is_finite(), "a finite number; 0 changes nothing")?;
         }
         Ok(())
     }
@@ -217,10 +217,10 @@ impl Sampler {
             .collect();
         let likely = sums.partition_point(|&part| part < top_p * sum).min(count - 1) + 1;
         // The weight of the most likely id is 1.
-        let kept = weights[..likely].partition_point(|&weight| weight >= min_p).max(1);
+        let candidates = weights[..likely].partition_point(|&weight| weight >= min_p).max(1);
         let uniform = self.generator.uniform(0.0, 1.0, &[1], DType::F64, &Device::cpu())?.to_vec::<f64>()?;
-        let place = uniform.first().copied().unwrap_or(0.0) * sums[kept - 1];
-        Ok(order[sums[..kept].partition_point(|&part| part <= place).min(kept - 1)])
+        let threshold = uniform.first().copied().unwrap_or(0.0) * sums[candidates - 1];
+        Ok(order[sums[..candidates].partition_point(|&part| part <= threshold).min(candidates - 1)])
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::error::{Error, Result};
-use crate::nn::checks::{check_number, check_probability};
+use crate::nn::checks::{check_non_negative, check_probability};
 use crate::nn::{Initializer, Module, Variable, is_grad_enabled};
 
 /// The state that both layers have.
@@ -98,7 +98,7 @@ macro_rules! layers {
             ///
             /// [`Error::InvalidArgument`] for a number that is negative or not finite.
             pub fn with_eps(self, eps: f64) -> Result<$name> {
-                check_number(stringify!($name), "an eps", eps)?;
+                check_non_negative(stringify!($name), "an eps", eps)?;
                 Ok($name(BatchNorm { eps, ..self.0 }))
             }
 

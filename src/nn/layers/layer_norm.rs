@@ -1,7 +1,7 @@
 //! [`LayerNorm`], normalisation over the last axes.
 
 use crate::error::{Error, Result};
-use crate::nn::checks::check_number;
+use crate::nn::checks::check_non_negative;
 use crate::nn::{Initializer, Module, Variable};
 use crate::types::Shape;
 
@@ -31,7 +31,7 @@ impl LayerNorm {
     ///
     /// [`Error::InvalidArgument`] for a number that is negative or not finite.
     pub fn with_eps(self, eps: f64) -> Result<LayerNorm> {
-        check_number("LayerNorm", "an eps", eps)?;
+        check_non_negative("LayerNorm", "an eps", eps)?;
         Ok(LayerNorm { eps, ..self })
     }
 

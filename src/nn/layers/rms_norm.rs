@@ -1,7 +1,7 @@
 //! [`RmsNorm`], normalisation by the root mean square.
 
 use crate::error::{Error, Result};
-use crate::nn::checks::check_number;
+use crate::nn::checks::check_non_negative;
 use crate::nn::{Initializer, Module, Variable};
 
 /// Computes x / sqrt(mean(x²) + eps) · weight over the last axes.
@@ -28,7 +28,7 @@ impl RmsNorm {
     ///
     /// [`Error::InvalidArgument`] for a number that is negative or not finite.
     pub fn with_eps(self, eps: f64) -> Result<RmsNorm> {
-        check_number("RmsNorm", "an eps", eps)?;
+        check_non_negative("RmsNorm", "an eps", eps)?;
         Ok(RmsNorm { eps: Some(eps), ..self })
     }
 }

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use super::Optimizer;
 use super::core::{
-    Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, replace_state, scaled, shaped,
+    Guard, HYPERPARAMETERS, OptimizerCore, StepRule, check_real, outputs, replace_state, scaled, shaped,
 };
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::checks::check_number;
+use crate::nn::checks::check_non_negative;
 use crate::nn::precision::{wide_dtype, widened};
 use crate::tensor::{Fused, Tensor, TensorMut, TensorOperand, machine_epsilon};
 use crate::types::{DType, Shape};
@@ -162,7 +162,7 @@ impl StepRule for AdafactorRule {
         true
     }
 
-    fn numbers(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; NUMBERS] {
+    fn hyperparameters(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; HYPERPARAMETERS] {
         let (step, settings) = (f64::from(step), &self.settings);
         let rate = if settings.is_relative { learning_rate.min(1.0 / step.sqrt()) } else { learning_rate };
         [rate, step.powf(settings.beta2_decay), 1.0 - learning_rate * weight_decay]
@@ -172,7 +172,7 @@ impl StepRule for AdafactorRule {
         &self,
         mut elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
-        [rate, share, decay]: &[Tensor; NUMBERS],
+        [rate, share, decay]: &[Tensor; HYPERPARAMETERS],
         guard: Option<Guard<'_>>,
     ) -> Result<()> {
         let count = gradient.count();
@@ -278,8 +278,8 @@ impl Adafactor {
     ///
     /// [`Error::InvalidArgument`] for a number that is negative or not finite.
     pub fn with_eps(self, variance_eps: Option<f64>, scale_eps: f64) -> Result<Adafactor> {
-        check_number(NAME, "an eps of the variance", variance_eps.unwrap_or(0.0))?;
-        check_number(NAME, "an eps of the scale", scale_eps)?;
+        check_non_negative(NAME, "an eps of the variance", variance_eps.unwrap_or(0.0))?;
+        check_non_negative(NAME, "an eps of the scale", scale_eps)?;
         Ok(self.with(|settings| {
             settings.variance_eps = variance_eps;
             settings.scale_eps = scale_eps;
@@ -312,7 +312,7 @@ impl Adafactor {
     ///
     /// [`Error::InvalidArgument`] for a number that is negative or not finite.
     pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<Adafactor> {
-        check_number(NAME, "a weight decay", weight_decay)?;
+        check_non_negative(NAME, "a weight decay", weight_decay)?;
         self.0.weight_decay = weight_decay;
         Ok(self)
     }

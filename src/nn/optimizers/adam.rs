@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
+use super::core::{Guard, HYPERPARAMETERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
 use crate::error::Result;
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::checks::{check_fraction, check_number};
+use crate::nn::checks::{check_fraction, check_non_negative};
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 use crate::types::Shape;
@@ -66,7 +66,7 @@ impl<const IS_DECOUPLED: bool> StepRule for AdamRule<IS_DECOUPLED> {
         true
     }
 
-    fn numbers(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; NUMBERS] {
+    fn hyperparameters(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; HYPERPARAMETERS] {
         let rate = learning_rate / (1.0 - self.betas.0.powi(step));
         let correction = (1.0 - self.betas.1.powi(step)).sqrt();
         let decay = if IS_DECOUPLED { 1.0 - learning_rate * weight_decay } else { weight_decay };
@@ -77,7 +77,7 @@ impl<const IS_DECOUPLED: bool> StepRule for AdamRule<IS_DECOUPLED> {
         &self,
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
-        [rate, correction, decay]: &[Tensor; NUMBERS],
+        [rate, correction, decay]: &[Tensor; HYPERPARAMETERS],
         guard: Option<Guard<'_>>,
     ) -> Result<()> {
         let outputs = outputs::<3>(elements)?;
@@ -142,7 +142,7 @@ macro_rules! optimizers {
             ///
             /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that is negative or not finite.
             pub fn with_eps(mut self, eps: f64) -> Result<$name> {
-                check_number(stringify!($name), "an eps", eps)?;
+                check_non_negative(stringify!($name), "an eps", eps)?;
                 self.0.rule = AdamRule::new(self.0.rule.betas, eps);
                 Ok(self)
             }
@@ -153,7 +153,7 @@ macro_rules! optimizers {
             ///
             /// As [`with_eps`](Self::with_eps).
             pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<$name> {
-                check_number(stringify!($name), "a weight decay", weight_decay)?;
+                check_non_negative(stringify!($name), "a weight decay", weight_decay)?;
                 self.0.weight_decay = weight_decay;
                 Ok(self)
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::nn::Variable;
-use crate::nn::autograd::{FlatPlace, FlatStorage, change_gradient_run, gradient_run};
+use crate::nn::autograd::{FlatSlot, FlatStorage, change_gradient_run, gradient_run};
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
@@ -66,34 +66,34 @@ struct GradientBlock {
 
 impl GradientBlock {
     /// Returns the gradients of parameters, each once: neighbours of a buffer together. Parameters in buffers come last, in
-    /// the order of their places.
+    /// the order of their slots.
     fn of(parameters: &[Variable]) -> Result<Vec<GradientBlock>> {
-        let mut each: Vec<(&Variable, Option<FlatPlace>)> = Vec::with_capacity(parameters.len());
+        let mut each: Vec<(&Variable, Option<FlatSlot>)> = Vec::with_capacity(parameters.len());
         for parameter in parameters.iter().filter(|parameter| parameter.has_gradient()) {
             if !each.iter().any(|(known, _)| known.is_same(parameter)) {
-                each.push((parameter, parameter.place()));
+                each.push((parameter, parameter.slot()));
             }
         }
-        let storage = |place: &FlatPlace| Arc::as_ptr(place.storage());
+        let storage = |slot: &FlatSlot| Arc::as_ptr(slot.storage());
         let mut storages: Vec<*const FlatStorage> = Vec::new();
-        for place in each.iter().filter_map(|(_, place)| place.as_ref()) {
-            if !storages.contains(&storage(place)) {
-                storages.push(storage(place));
+        for slot in each.iter().filter_map(|(_, slot)| slot.as_ref()) {
+            if !storages.contains(&storage(slot)) {
+                storages.push(storage(slot));
             }
         }
-        let number = |place: &FlatPlace| storages.iter().position(|known| *known == storage(place));
-        each.sort_by_key(|(_, place)| place.as_ref().map(|place| (number(place), place.start())));
-        let mut blocks: Vec<(Vec<Variable>, Option<FlatPlace>)> = Vec::new();
-        for (parameter, place) in each {
+        let storage_index = |slot: &FlatSlot| storages.iter().position(|known| *known == storage(slot));
+        each.sort_by_key(|(_, slot)| slot.as_ref().map(|slot| (storage_index(slot), slot.start())));
+        let mut blocks: Vec<(Vec<Variable>, Option<FlatSlot>)> = Vec::new();
+        for (parameter, slot) in each {
             let continued = blocks.last_mut().filter(|(_, last)| {
-                last.as_ref().zip(place.as_ref()).is_some_and(|(last, place)| last.is_before(place))
+                last.as_ref().zip(slot.as_ref()).is_some_and(|(last, slot)| last.is_before(slot))
             });
             match continued {
                 Some(block) => {
                     block.0.push(parameter.clone());
-                    block.1 = place;
+                    block.1 = slot;
                 }
-                None => blocks.push((vec![parameter.clone()], place)),
+                None => blocks.push((vec![parameter.clone()], slot)),
             }
         }
         let mut found = Vec::with_capacity(blocks.len());

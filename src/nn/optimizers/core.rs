@@ -1,6 +1,6 @@
 //! [`OptimizerCore`], the parameters of an optimizer, their states, and the loop of a step.
 //!
-//! Parameters with places in one storage of [`Parameters`](crate::nn::Parameters) are a group, whose states are one tensor
+//! Parameters with slots in one storage of [`Parameters`](crate::nn::Parameters) are a group, whose states are one tensor
 //! each; any other parameter is a group of its own, and so is each one whose step reads it as a whole. A step launches its
 //! function once for each run: neighbours with a gradient, equal numbers of steps and the same decay. The function reads its numbers from device memory, so a captured step
 //! can be given new ones.
@@ -12,14 +12,14 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
-use crate::nn::checks::check_number;
+use crate::nn::autograd::{FlatSlot, gradient_run, in_shape, no_grad, update_run};
+use crate::nn::checks::check_non_negative;
 use crate::nn::precision::{wide_dtype, widened};
 use crate::tensor::{Device, Fused, Tensor, TensorMut, TensorOperand};
 use crate::types::{DType, Shape};
 
 /// The numbers of a step that its function reads.
-pub(super) const NUMBERS: usize = 3;
+pub(super) const HYPERPARAMETERS: usize = 3;
 
 /// The operands of a conditional step.
 #[derive(Clone, Copy)]
@@ -79,7 +79,7 @@ pub(super) trait StepRule {
     fn uses_states(&self) -> bool;
 
     /// Returns the numbers of a step, counted from 1.
-    fn numbers(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; NUMBERS];
+    fn hyperparameters(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; HYPERPARAMETERS];
 
     /// Changes a parameter and its used states, in this order, by a gradient of the same shape, as a guard says if there is one.
     ///
@@ -90,7 +90,7 @@ pub(super) trait StepRule {
         &self,
         outputs: Vec<TensorMut<'_>>,
         gradient: &Tensor,
-        numbers: &[Tensor; NUMBERS],
+        hyperparameters: &[Tensor; HYPERPARAMETERS],
         guard: Option<Guard<'_>>,
     ) -> Result<()>;
 }
@@ -101,7 +101,7 @@ pub(super) struct Member {
     /// The position in the optimizer's list.
     pub position: usize,
     pub variable: Variable,
-    place: Option<FlatPlace>,
+    slot: Option<FlatSlot>,
     /// True from the first step or the loaded state on.
     pub has_state: bool,
     pub steps: i32,
@@ -110,7 +110,7 @@ pub(super) struct Member {
 /// Parameters whose states are parts of the same tensors.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// In the order of their places.
+    /// In the order of their slots.
     pub members: Vec<Member>,
     /// Empty until the first step that uses them.
     pub states: Vec<Tensor>,
@@ -130,8 +130,8 @@ type NumbersKey = (DType, Device, i32, bool);
 
 /// The numbers of a step in device memory.
 #[derive(Debug)]
-struct NumberRow {
-    numbers: Tensor,
+struct HyperparameterRow {
+    hyperparameters: Tensor,
     /// 0, 1, 2: the positions of the numbers.
     positions: Tensor,
 }
@@ -148,37 +148,37 @@ pub(super) struct OptimizerCore<R> {
     pub min_decay_rank: usize,
     pub groups: Vec<Group>,
     runs: Vec<Run>,
-    rows: Vec<NumberRow>,
+    rows: Vec<HyperparameterRow>,
     /// True if the steps of `runs` are counted.
     is_counted: bool,
     /// Grows if the runs, the states' memory or the rows' memory change.
     pub capture_key: u64,
 }
 
-impl NumberRow {
-    fn new(dtype: DType, device: &Device) -> Result<NumberRow> {
-        let positions = Tensor::arange(0i64, NUMBERS as i64, 1i64, dtype, device)?;
-        Ok(NumberRow { numbers: positions.copy()?, positions })
+impl HyperparameterRow {
+    fn new(dtype: DType, device: &Device) -> Result<HyperparameterRow> {
+        let positions = Tensor::arange(0i64, HYPERPARAMETERS as i64, 1i64, dtype, device)?;
+        Ok(HyperparameterRow { hyperparameters: positions.copy()?, positions })
     }
 
     fn is_of(&self, dtype: DType, device: &Device) -> bool {
-        self.numbers.dtype() == dtype && self.numbers.device() == *device
+        self.hyperparameters.dtype() == dtype && self.hyperparameters.device() == *device
     }
 
-    fn write(&mut self, [first, second, third]: [f64; NUMBERS]) -> Result<()> {
+    fn write(&mut self, [first, second, third]: [f64; HYPERPARAMETERS]) -> Result<()> {
         static FUNCTION: OnceLock<Fused<4>> = OnceLock::new();
         let function = FUNCTION.get_or_init(|| {
             Fused::new(|[position, first, second, third]| {
                 position.eq(0).choose(first, position.eq(1).choose(second, third))
             })
         });
-        function.run_into((&self.positions, first, second, third), [&mut self.numbers])
+        function.run_into((&self.positions, first, second, third), [&mut self.hyperparameters])
     }
 
     /// Returns the numbers as tensors without dimensions.
-    fn read(&self) -> Result<[Tensor; NUMBERS]> {
-        let number = |position| self.numbers.select(0, position);
-        Ok([number(0)?, number(1)?, number(2)?])
+    fn read(&self) -> Result<[Tensor; HYPERPARAMETERS]> {
+        let column = |position| self.hyperparameters.select(0, position);
+        Ok([column(0)?, column(1)?, column(2)?])
     }
 }
 
@@ -189,9 +189,9 @@ impl Group {
 
     /// Returns the positions in the states of members from the first to the last of a range.
     fn part(&self, members: &Range<usize>) -> Option<Range<usize>> {
-        let base = self.members.first()?.place.as_ref()?.start();
-        let first = self.members.get(members.start)?.place.as_ref()?.start();
-        let last = self.members.get(members.end.checked_sub(1)?)?.place.as_ref()?.end();
+        let base = self.members.first()?.slot.as_ref()?.start();
+        let first = self.members.get(members.start)?.slot.as_ref()?.start();
+        let last = self.members.get(members.end.checked_sub(1)?)?.slot.as_ref()?.end();
         Some(first - base..last - base)
     }
 
@@ -239,7 +239,7 @@ impl<R: StepRule> OptimizerCore<R> {
     /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, for no parameters, and for a parameter
     /// that is no leaf with a gradient.
     pub fn new(rule: R, parameters: Vec<Variable>, learning_rate: f64) -> Result<OptimizerCore<R>> {
-        check_number(R::NAME, "a learning rate", learning_rate)?;
+        check_non_negative(R::NAME, "a learning rate", learning_rate)?;
         if parameters.is_empty() {
             return Err(Error::invalid(R::NAME, "no parameters", "at least one"));
         }
@@ -255,12 +255,12 @@ impl<R: StepRule> OptimizerCore<R> {
         }
         let mut groups: Vec<Group> = Vec::new();
         for (position, variable) in variables.iter().enumerate() {
-            let (variable, place) = (variable.clone(), variable.place().filter(|_| !R::IS_WHOLE));
-            let member = Member { position, variable, place, has_state: false, steps: 0 };
-            let group = member.place.as_ref().and_then(|place| {
+            let (variable, slot) = (variable.clone(), variable.slot().filter(|_| !R::IS_WHOLE));
+            let member = Member { position, variable, slot, has_state: false, steps: 0 };
+            let group = member.slot.as_ref().and_then(|slot| {
                 groups.iter_mut().find(|group| {
-                    let first = group.members.first().and_then(|first| first.place.as_ref());
-                    first.is_some_and(|first| Arc::ptr_eq(first.storage(), place.storage()))
+                    let first = group.members.first().and_then(|first| first.slot.as_ref());
+                    first.is_some_and(|first| Arc::ptr_eq(first.storage(), slot.storage()))
                 })
             });
             match group {
@@ -269,7 +269,7 @@ impl<R: StepRule> OptimizerCore<R> {
             }
         }
         for group in &mut groups {
-            group.members.sort_by_key(|member| member.place.as_ref().map(FlatPlace::start));
+            group.members.sort_by_key(|member| member.slot.as_ref().map(FlatSlot::start));
         }
         Ok(OptimizerCore {
             rule,
@@ -304,8 +304,8 @@ impl<R: StepRule> OptimizerCore<R> {
                     before = None;
                     continue;
                 }
-                let places = before.and_then(|before| before.place.as_ref().zip(member.place.as_ref()));
-                let continues = places.is_some_and(|(before, place)| before.is_before(place))
+                let slots = before.and_then(|before| before.slot.as_ref().zip(member.slot.as_ref()));
+                let continues = slots.is_some_and(|(before, slot)| before.is_before(slot))
                     && before.is_some_and(|before| before.steps == member.steps)
                     && before.is_some_and(|before| self.decays(before) == self.decays(member));
                 before = Some(member);
@@ -335,22 +335,26 @@ impl<R: StepRule> OptimizerCore<R> {
     /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, [`Error::OutOfMemory`] and driver errors. No
     /// step is counted then.
     pub fn advance(&mut self) -> Result<()> {
-        check_number(R::NAME, "a learning rate", self.learning_rate)?;
+        check_non_negative(R::NAME, "a learning rate", self.learning_rate)?;
         let (runs, keys) = self.plan();
         let mut has_moved = runs != self.runs;
         for (row, (dtype, device, steps, decays)) in keys.into_iter().enumerate() {
-            let numbers = match self.rows.get_mut(row).filter(|known| known.is_of(dtype, &device)) {
+            let hyperparameters = match self.rows.get_mut(row).filter(|known| known.is_of(dtype, &device)) {
                 Some(known) => known,
                 None => {
                     has_moved = true;
                     self.rows.truncate(row);
-                    self.rows.push(NumberRow::new(dtype, &device)?);
+                    self.rows.push(HyperparameterRow::new(dtype, &device)?);
                     let Some(fresh) = self.rows.last_mut() else { continue };
                     fresh
                 }
             };
             let decay = if decays { self.weight_decay } else { 0.0 };
-            numbers.write(self.rule.numbers(self.learning_rate, decay, steps.saturating_add(1)))?;
+            hyperparameters.write(self.rule.hyperparameters(
+                self.learning_rate,
+                decay,
+                steps.saturating_add(1),
+            ))?;
         }
         let uses_states = self.rule.uses_states();
         if uses_states {
@@ -403,7 +407,7 @@ impl<R: StepRule> OptimizerCore<R> {
 
     fn apply_run(&mut self, run: &Run, guard: Option<Guard<'_>>) -> Result<()> {
         let OptimizerCore { rule, groups, rows, .. } = self;
-        let (group, numbers) = (&mut groups[run.group], rows[run.row].read()?);
+        let (group, hyperparameters) = (&mut groups[run.group], rows[run.row].read()?);
         let variables: Vec<Variable> =
             group.members[run.members.clone()].iter().map(|member| member.variable.clone()).collect();
         let is_flat = group.part(&run.members).is_some();
@@ -420,7 +424,7 @@ impl<R: StepRule> OptimizerCore<R> {
         let change = |elements: &mut TensorMut<'_>| {
             let states = states.iter_mut().map(TensorMut::reborrow);
             let outputs = std::iter::once(elements.reborrow()).chain(states).collect();
-            rule.run(outputs, &gradient, &numbers, guard)
+            rule.run(outputs, &gradient, &hyperparameters, guard)
         };
         match variables.first() {
             Some(variable) if !is_flat => variable.update(change),

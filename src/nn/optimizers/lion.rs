@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
+use super::core::{Guard, HYPERPARAMETERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
 use crate::error::Result;
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::checks::{check_fraction, check_number};
+use crate::nn::checks::{check_fraction, check_non_negative};
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 use crate::types::Shape;
@@ -55,7 +55,7 @@ impl StepRule for LionRule {
         true
     }
 
-    fn numbers(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; NUMBERS] {
+    fn hyperparameters(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; HYPERPARAMETERS] {
         [learning_rate, 1.0 - learning_rate * weight_decay, 0.0]
     }
 
@@ -63,7 +63,7 @@ impl StepRule for LionRule {
         &self,
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
-        [rate, decay, _]: &[Tensor; NUMBERS],
+        [rate, decay, _]: &[Tensor; HYPERPARAMETERS],
         guard: Option<Guard<'_>>,
     ) -> Result<()> {
         let outputs = outputs::<2>(elements)?;
@@ -129,7 +129,7 @@ impl Lion {
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that is negative or not finite.
     pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<Lion> {
-        check_number(NAME, "a weight decay", weight_decay)?;
+        check_non_negative(NAME, "a weight decay", weight_decay)?;
         self.0.weight_decay = weight_decay;
         Ok(self)
     }

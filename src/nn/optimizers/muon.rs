@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use super::Optimizer;
 use super::core::{
-    Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, replace_state, scaled, shaped,
+    Guard, HYPERPARAMETERS, OptimizerCore, StepRule, check_real, outputs, replace_state, scaled, shaped,
 };
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::checks::{check_fraction, check_number};
+use crate::nn::checks::{check_fraction, check_non_negative};
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Matmul, Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -125,7 +125,7 @@ impl StepRule for MuonRule {
         true
     }
 
-    fn numbers(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; NUMBERS] {
+    fn hyperparameters(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; HYPERPARAMETERS] {
         [learning_rate, 1.0 - learning_rate * weight_decay, 0.0]
     }
 
@@ -133,7 +133,7 @@ impl StepRule for MuonRule {
         &self,
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
-        [rate, decay, _]: &[Tensor; NUMBERS],
+        [rate, decay, _]: &[Tensor; HYPERPARAMETERS],
         guard: Option<Guard<'_>>,
     ) -> Result<()> {
         let [parameter, buffer] = outputs::<2>(elements)?;
@@ -237,8 +237,8 @@ impl Muon {
     ///
     /// [`Error::InvalidArgument`] for a coefficient that is not finite, and for more than 99 steps.
     pub fn with_newton_schulz(self, coefficients: [f64; 3], steps: usize) -> Result<Muon> {
-        if let Some(number) = coefficients.iter().find(|number| !number.is_finite()) {
-            let found = format!("a Newton-Schulz coefficient of {number}");
+        if let Some(coefficient) = coefficients.iter().find(|coefficient| !coefficient.is_finite()) {
+            let found = format!("a Newton-Schulz coefficient of {coefficient}");
             return Err(Error::invalid(NAME, found, "a finite number"));
         }
         if steps > MAX_NEWTON_SCHULZ_STEPS {
@@ -254,7 +254,7 @@ impl Muon {
     ///
     /// [`Error::InvalidArgument`] for a number that is negative or not finite.
     pub fn with_eps(self, eps: f64) -> Result<Muon> {
-        check_number(NAME, "an eps", eps)?;
+        check_non_negative(NAME, "an eps", eps)?;
         Ok(self.with(|settings| settings.eps = eps))
     }
 
@@ -270,7 +270,7 @@ impl Muon {
     ///
     /// [`Error::InvalidArgument`] for a number that is negative or not finite.
     pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<Muon> {
-        check_number(NAME, "a weight decay", weight_decay)?;
+        check_non_negative(NAME, "a weight decay", weight_decay)?;
         self.0.weight_decay = weight_decay;
         Ok(self)
     }

@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::nn::checks::check_number;
+use crate::nn::checks::check_non_negative;
 
 const NAME: &str = "LearningRateSchedule";
 
@@ -134,10 +134,10 @@ impl LearningRateSchedule {
     /// [`Error::InvalidArgument`] for a peak, a minimum or a gamma that is negative or not finite, and for a div_factor that is not
     /// above 0.
     pub fn check(&self) -> Result<()> {
-        check_number(NAME, "a peak", self.peak)?;
-        check_number(NAME, "a minimum", self.minimum)?;
+        check_non_negative(NAME, "a peak", self.peak)?;
+        check_non_negative(NAME, "a minimum", self.minimum)?;
         match self.shape {
-            ScheduleShape::Step { gamma, .. } => check_number(NAME, "a gamma", gamma),
+            ScheduleShape::Step { gamma, .. } => check_non_negative(NAME, "a gamma", gamma),
             ScheduleShape::OneCycle { div_factor } if !(div_factor.is_finite() && div_factor > 0.0) => {
                 let found = format!("a div_factor of {div_factor}");
                 Err(Error::invalid(NAME, found, "a finite number above 0"))

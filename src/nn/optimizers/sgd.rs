@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, outputs, scaled, shaped};
+use super::core::{Guard, HYPERPARAMETERS, OptimizerCore, StepRule, outputs, scaled, shaped};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
-use crate::nn::checks::check_number;
+use crate::nn::checks::check_non_negative;
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 use crate::types::Shape;
@@ -74,7 +74,7 @@ impl StepRule for SgdRule {
         self.momentum != 0.0
     }
 
-    fn numbers(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; NUMBERS] {
+    fn hyperparameters(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; HYPERPARAMETERS] {
         [learning_rate, weight_decay, self.momentum]
     }
 
@@ -82,7 +82,7 @@ impl StepRule for SgdRule {
         &self,
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
-        [rate, decay, momentum]: &[Tensor; NUMBERS],
+        [rate, decay, momentum]: &[Tensor; HYPERPARAMETERS],
         guard: Option<Guard<'_>>,
     ) -> Result<()> {
         match (self.uses_states(), guard) {
@@ -141,7 +141,7 @@ impl Sgd {
     /// [`Error::InvalidArgument`] for a number that is negative or not finite, and for 0 with
     /// [`with_nesterov`](Self::with_nesterov).
     pub fn with_momentum(mut self, momentum: f64) -> Result<Sgd> {
-        check_number(NAME, "a momentum", momentum)?;
+        check_non_negative(NAME, "a momentum", momentum)?;
         check_nesterov(momentum, self.0.rule.is_nesterov)?;
         self.0.rule.momentum = momentum;
         Ok(self)
@@ -176,7 +176,7 @@ impl Sgd {
     ///
     /// As [`with_momentum`](Self::with_momentum).
     pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<Sgd> {
-        check_number(NAME, "a weight decay", weight_decay)?;
+        check_non_negative(NAME, "a weight decay", weight_decay)?;
         self.0.weight_decay = weight_decay;
         Ok(self)
     }

@@ -157,10 +157,10 @@ impl Batches {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] and driver errors.
-    pub fn batch(&self, number: u64, device: &Device) -> Result<Batch> {
+    pub fn batch(&self, index: u64, device: &Device) -> Result<Batch> {
         let starts = match self.order {
-            Order::Random => self.random_starts(number)?,
-            Order::Shuffled => self.shuffled_starts(number),
+            Order::Random => self.random_starts(index)?,
+            Order::Shuffled => self.shuffled_starts(index),
         };
         self.windows(&starts, device)
     }
@@ -178,13 +178,13 @@ impl Batches {
         })
     }
 
-    fn random_starts(&self, number: u64) -> Result<Vec<usize>> {
+    fn random_starts(&self, index: u64) -> Result<Vec<usize>> {
         let range = self.text.range(self.split);
         let count = range.len() - self.context;
         // `randint` takes two words an element, or four for more than 2³² positions; a block has four words.
         let words = if count as u64 > 1 << 32 { 4 } else { 2 };
         let blocks = (self.batch as u64).saturating_mul(words).div_ceil(4);
-        let state = GeneratorState { seed: self.seed, offset: number.wrapping_mul(blocks) };
+        let state = GeneratorState { seed: self.seed, offset: index.wrapping_mul(blocks) };
         let (cpu, count) = (Device::cpu(), count as u64);
         let starts =
             Generator::at(state).randint(0u64, count, &[self.batch], DType::I64, &cpu)?.to_vec::<i64>()?;
@@ -192,11 +192,11 @@ impl Batches {
         Ok(rows.iter().map(|&start| range.start + start as usize).collect())
     }
 
-    fn shuffled_starts(&self, number: u64) -> Vec<usize> {
+    fn shuffled_starts(&self, index: u64) -> Vec<usize> {
         let range = self.text.range(self.split);
         // At least one: a part has more ids than the context.
         let count = (range.len().saturating_sub(1) / self.context).max(1) as u64;
-        let first = u128::from(number) * self.batch as u128;
+        let first = u128::from(index) * self.batch as u128;
         let start = |row: usize| {
             let sample = first + row as u128;
             let (epoch, index) = (sample / u128::from(count), sample % u128::from(count));

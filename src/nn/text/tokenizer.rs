@@ -173,8 +173,8 @@ impl Tokenizer for CharTokenizer {
         let text = utf8(OPERATION, text)?;
         let encode = |(position, character)| {
             self.ids.get(&character).copied().ok_or_else(|| {
-                let place = place(text.as_bytes(), position);
-                let found = format!("the character {} at {place}", described(character));
+                let location = location(text.as_bytes(), position);
+                let found = format!("the character {} at {location}", described(character));
                 let wanted = format!("one of the {} characters of the vocabulary", self.characters.len());
                 Error::invalid(OPERATION, found, wanted)
             })
@@ -206,13 +206,13 @@ fn utf8<'a>(operation: &'static str, text: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(text).map_err(|error| {
         let position = error.valid_up_to();
         let byte = text.get(position).copied().unwrap_or_default();
-        let found = format!("the byte 0x{byte:02x} at {}, which is not UTF-8", place(text, position));
+        let found = format!("the byte 0x{byte:02x} at {}, which is not UTF-8", location(text, position));
         Error::invalid(operation, found, "a UTF-8 text; ByteTokenizer encodes any bytes")
     })
 }
 
 /// Returns a byte's position and line for a message.
-pub(super) fn place(text: &[u8], position: usize) -> String {
+pub(super) fn location(text: &[u8], position: usize) -> String {
     let line = 1 + text.iter().take(position).filter(|&&byte| byte == b'\n').count();
     format!("byte {position} (line {line})")
 }

@@ -25,7 +25,7 @@ const GROWTH_TRACKER: &str = "loss_scale.growth_tracker";
 
 /// The scale to which skipped steps lead at most, 2⁻¹⁴. A scale of 0 would make gradients 0 and their factor infinite; this one
 /// is a normal number of each dtype that a loss can have.
-const MINIMUM: f32 = 1.0 / 16384.0;
+const MIN_SCALE: f32 = 1.0 / 16384.0;
 
 /// The factor of a loss for gradients in f16, whose small ones would become 0 otherwise. The rules are those of PyTorch's
 /// `GradScaler`.
@@ -84,8 +84,8 @@ impl LossScale {
     ///
     /// [`Error::InvalidArgument`] that names a number outside its range.
     pub fn check(&self) -> Result<()> {
-        let is_float = |number: f64| number > 0.0 && (number as f32) > 0.0 && (number as f32).is_finite();
-        let numbers = [
+        let is_float = |value: f64| value > 0.0 && (value as f32) > 0.0 && (value as f32).is_finite();
+        let fields = [
             (
                 "initial",
                 self.initial,
@@ -111,9 +111,9 @@ impl LossScale {
                 "a number from 1 to 2147483647",
             ),
         ];
-        match numbers.into_iter().find(|(_, _, is_valid, _)| !is_valid) {
-            Some((name, number, _, wanted)) => {
-                Err(Error::invalid("LossScale", format!("{name} = {number}"), wanted))
+        match fields.into_iter().find(|(_, _, is_valid, _)| !is_valid) {
+            Some((name, value, _, wanted)) => {
+                Err(Error::invalid("LossScale", format!("{name} = {value}"), wanted))
             }
             None => Ok(()),
         }
@@ -123,7 +123,7 @@ impl LossScale {
 /// The state of a [`LossScale`] on a device.
 #[derive(Debug)]
 pub(super) struct LossScaler {
-    numbers: LossScale,
+    options: LossScale,
     /// f32 without dimensions. No other tensor shares it, so a captured step changes it where it is.
     scale: Tensor,
     /// i32: the steps since the last growth or skipped step.
@@ -142,10 +142,10 @@ pub(super) struct ScaledGradients {
 }
 
 impl LossScaler {
-    pub fn new(numbers: LossScale, device: &Device) -> Result<LossScaler> {
-        numbers.check()?;
-        let scale = Tensor::full(&[], numbers.initial, DType::F32, device)?;
-        Ok(LossScaler { numbers, scale, growth_tracker: Tensor::zeros(&[], DType::I32, device)? })
+    pub fn new(options: LossScale, device: &Device) -> Result<LossScaler> {
+        options.check()?;
+        let scale = Tensor::full(&[], options.initial, DType::F32, device)?;
+        Ok(LossScaler { options, scale, growth_tracker: Tensor::zeros(&[], DType::I32, device)? })
     }
 
     /// Computes the gradients of a loss times the scale.
@@ -158,10 +158,14 @@ impl LossScaler {
         if shape.count() != 1 {
             return loss.backward();
         }
-        let initial = self.numbers.initial;
-        if loss.dtype() == DType::F16 && initial < f64::from(MINIMUM) {
+        let initial = self.options.initial;
+        if loss.dtype() == DType::F16 && initial < f64::from(MIN_SCALE) {
             let found = format!("a loss of f16 and a scale that begins at {initial}");
-            return Err(Error::invalid("LossScale", found, format!("at least {MINIMUM}, or a loss of f32")));
+            return Err(Error::invalid(
+                "LossScale",
+                found,
+                format!("at least {MIN_SCALE}, or a loss of f32"),
+            ));
         }
         let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
         // A gradient may share the memory of the first one.
@@ -210,17 +214,17 @@ impl LossScaler {
                 let is_grown = steps.eq(interval);
                 let larger = is_grown.choose(grown.is_finite().choose(grown, scale), scale);
                 // A smaller scale is the caller's, and stays.
-                let smaller = (scale * backoff).maximum(scale.minimum(MINIMUM));
+                let smaller = (scale * backoff).maximum(scale.minimum(MIN_SCALE));
                 let scale = is_finite.choose(larger, smaller);
                 [scale, is_finite.choose(is_grown.choose(0, steps), 0)]
             })
         });
-        let LossScaler { numbers, scale, growth_tracker } = self;
+        let LossScaler { options, scale, growth_tracker } = self;
         let others = [
             is_finite.into(),
-            numbers.growth_factor.into(),
-            numbers.backoff_factor.into(),
-            (numbers.growth_interval as i32).into(),
+            options.growth_factor.into(),
+            options.backoff_factor.into(),
+            (options.growth_interval as i32).into(),
         ];
         update.run_in_place([scale.in_place(), growth_tracker.in_place()], others)
     }

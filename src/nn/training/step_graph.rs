@@ -3,7 +3,7 @@
 //! The first step of a shape runs uncaptured: it shows the generators that the step draws from, and creates states,
 //! kernels and plans. The second is captured and launched, and each later one is a launch. Before a launch the numbers
 //! that change between steps are written to memory at fixed addresses: the inputs, the numbers of the optimizer, and the
-//! places of the generators. After it the host counts what the launch did: the positions of the generators, the versions
+//! offsets of the generators. After it the host counts what the launch did: the positions of the generators, the versions
 //! of the changed values, and which parameters have gradients.
 //!
 //! Invariants:
@@ -80,15 +80,16 @@ struct CapturedStep {
 
 impl PreparedStep {
     fn fits(&self, inputs: &[Tensor]) -> bool {
-        let same =
-            |(own, other): (&Tensor, &Tensor)| own.shape() == other.shape() && own.dtype() == other.dtype();
+        let same = |(stored, other): (&Tensor, &Tensor)| {
+            stored.shape() == other.shape() && stored.dtype() == other.dtype()
+        };
         self.inputs.len() == inputs.len() && self.inputs.iter().zip(inputs).all(same)
     }
 
     /// Copies inputs to the tensors that the captured step reads, and sets the other numbers of the next step.
     fn write(&mut self, device: &Device, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<()> {
-        for (own, input) in self.inputs.iter_mut().zip(inputs) {
-            own.in_place().assign(&input.to(device)?)?;
+        for (stored, input) in self.inputs.iter_mut().zip(inputs) {
+            stored.in_place().assign(&input.to(device)?)?;
         }
         for (parameter, has_gradient) in work.parameters().iter().zip(&self.has_gradients) {
             parameter.set_has_gradient(*has_gradient);
@@ -166,11 +167,11 @@ impl StepGraph {
 
     /// Takes the first step.
     fn prepare(&mut self, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
-        let own = inputs.iter().map(|input| input.to(&self.device)?.copy());
-        let own = own.collect::<Result<Vec<Tensor>>>()?;
-        let (generators, results) = CapturedGenerators::observe(&self.device, || take(&own, work))?;
+        let copies = inputs.iter().map(|input| input.to(&self.device)?.copy());
+        let copies = copies.collect::<Result<Vec<Tensor>>>()?;
+        let (generators, results) = CapturedGenerators::observe(&self.device, || take(&copies, work))?;
         let has_gradients = gradients_of(work);
-        self.stage = Stage::Prepared(PreparedStep { inputs: own, generators, has_gradients });
+        self.stage = Stage::Prepared(PreparedStep { inputs: copies, generators, has_gradients });
         Ok(results)
     }
 

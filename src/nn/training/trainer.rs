@@ -433,8 +433,8 @@ impl<M: LanguageModel> Trainer<M> {
         self.model.eval();
         let count = self.options.evaluation_batches;
         let mut sum = 0.0;
-        for number in 0..count as u64 {
-            let batch = self.validation.batch(number, &self.device)?;
+        for index in 0..count as u64 {
+            let batch = self.validation.batch(index, &self.device)?;
             sum += no_grad(|| self.model.loss(&batch))?.tensor().item::<f32>().map(f64::from)?;
         }
         let loss = sum / count as f64;

@@ -31,7 +31,7 @@ pub(super) fn standard(environment: &dyn Fn(&str) -> Option<OsString>) -> (Cache
             }
         },
     };
-    let place = match value("SELVEDGE_CACHE") {
+    let location = match value("SELVEDGE_CACHE") {
         Some(value) if value == "none" => CacheLocation::None,
         Some(value) if Path::new(&value).is_absolute() => CacheLocation::Folder(value.into()),
         Some(value) => CacheLocation::Unusable {
@@ -41,7 +41,7 @@ pub(super) fn standard(environment: &dyn Fn(&str) -> Option<OsString>) -> (Cache
         },
         None => home(&value),
     };
-    (place, limit)
+    (location, limit)
 }
 
 /// Returns the folder for the user's caches. The XDG standard ignores relative paths.

@@ -40,7 +40,7 @@ use location::CacheLocation;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cache {
-    place: CacheLocation,
+    location: CacheLocation,
     limit: u64,
     /// The bytes in the folder at the last scan, plus the bytes written since.
     known: Arc<AtomicU64>,
@@ -71,8 +71,8 @@ impl Cache {
     /// An invalid value disables the cache. It is reported to [`log`] at the first compilation, and is the error of
     /// [`Cache::statistics`] and [`Cache::clear`].
     pub fn standard() -> Cache {
-        let (place, limit) = location::standard(&|variable| std::env::var_os(variable));
-        Cache::new(place, limit.unwrap_or(Cache::LIMIT))
+        let (location, limit) = location::standard(&|variable| std::env::var_os(variable));
+        Cache::new(location, limit.unwrap_or(Cache::LIMIT))
     }
 
     /// Returns the cache in this folder, which the first write creates. A relative path is resolved against the current
@@ -88,20 +88,20 @@ impl Cache {
         Cache::new(CacheLocation::None, 0)
     }
 
-    fn new(place: CacheLocation, limit: u64) -> Cache {
-        Cache { place, limit, known: Arc::new(AtomicU64::new(UNKNOWN)) }
+    fn new(location: CacheLocation, limit: u64) -> Cache {
+        Cache { location, limit, known: Arc::new(AtomicU64::new(UNKNOWN)) }
     }
 
     /// Sets the limit in bytes. Beyond it, the least recently used entries are removed, down to nine tenths.
     ///
     /// Several processes together may exceed the limit, each by the bytes that it wrote since its last scan.
     pub fn with_limit(self, bytes: u64) -> Cache {
-        Cache::new(self.place, bytes)
+        Cache::new(self.location, bytes)
     }
 
     /// The folder; `None` for a disabled cache.
     pub fn folder(&self) -> Option<&Path> {
-        match &self.place {
+        match &self.location {
             CacheLocation::Folder(folder) => Some(folder),
             CacheLocation::None | CacheLocation::Unusable { .. } => None,
         }
@@ -131,7 +131,7 @@ impl Cache {
         wanted: &str,
         act: impl FnOnce(&Path) -> io::Result<(u64, u64)>,
     ) -> Result<CacheStatistics> {
-        let (entries, bytes) = match &self.place {
+        let (entries, bytes) = match &self.location {
             CacheLocation::None => (0, 0),
             CacheLocation::Unusable { variable, found, wanted } => {
                 return Err(Error::invalid(variable, found, *wanted));
@@ -147,7 +147,7 @@ impl Cache {
 
     /// Returns whether the cache is enabled. Warns once if an invalid variable disabled it.
     pub(super) fn is_usable(&self) -> bool {
-        if let CacheLocation::Unusable { variable, found, wanted } = &self.place {
+        if let CacheLocation::Unusable { variable, found, wanted } = &self.location {
             static SAID: std::sync::Once = std::sync::Once::new();
             SAID.call_once(|| log::warn!("nothing is cached: {variable} is {found}; wanted {wanted}"));
         }

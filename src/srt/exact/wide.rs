@@ -21,8 +21,8 @@ impl Wide {
         let mut limbs = vec![0u64; self.magnitude.len() + other.magnitude.len()];
         for (at, x) in self.magnitude.iter().enumerate() {
             let mut carry = 0;
-            let places = limbs.iter_mut().skip(at);
-            for (limb, y) in places.zip(other.magnitude.iter().chain([&0])) {
+            let targets = limbs.iter_mut().skip(at);
+            for (limb, y) in targets.zip(other.magnitude.iter().chain([&0])) {
                 let sum = u128::from(*x) * u128::from(*y) + u128::from(*limb) + carry;
                 (*limb, carry) = (sum as u64, sum >> 64);
             }

@@ -10,15 +10,15 @@ use crate::srt::Rational;
 use crate::types::DType;
 
 /// The largest integer exponent that is a chain of products. Beyond, the error of the products exceeds that of `pow`.
-const LARGEST_PRODUCT: u128 = 256;
+const MAX_PRODUCT: u128 = 256;
 /// Larger integers may be even in f64 though they are odd.
-const LARGEST_EXACT: u128 = 1 << 53;
+const MAX_EXACT: u128 = 1 << 53;
 /// x to a rational power.
 pub(super) fn power(x: Expr<'_>, exponent: Rational) -> Expr<'_> {
     let value = exponent.to_f64();
-    let integer = exponent.to_integer().filter(|integer| integer.unsigned_abs() <= LARGEST_EXACT);
+    let integer = exponent.to_integer().filter(|integer| integer.unsigned_abs() <= MAX_EXACT);
     if let Some(integer) = integer {
-        if integer.unsigned_abs() > LARGEST_PRODUCT {
+        if integer.unsigned_abs() > MAX_PRODUCT {
             return x.pow(value);
         }
         let power = product(x, integer.unsigned_abs() as u32);

@@ -19,10 +19,10 @@ use super::super::matmul::Matmul;
 use super::super::shape::in_shape;
 use super::super::tensor::Tensor;
 use super::OPERATION;
-use super::dropout::kept;
+use super::dropout::keep_mask;
 use super::engine::ResultOrder;
 use super::options::{AttentionOptions, SequenceLengths};
-use super::sequences::{SequencePlaces, in_band};
+use super::sequences::{SequenceOffsets, in_band};
 use crate::attention::{Band, Dropout, Sizes};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
@@ -123,13 +123,13 @@ fn capped(scores: &Tensor, limit: f64) -> Result<(Tensor, Tensor)> {
 /// Returns the mask of an option with those of the band and of the lengths, and whether a causal mask is to be applied besides.
 fn all_masks(
     options: &AttentionOptions,
-    places: Option<&SequencePlaces>,
+    offsets: Option<&SequenceOffsets>,
     queries: &Tensor,
     key_length: usize,
 ) -> Result<(Option<Tensor>, bool)> {
     let (band, mask, length) = (options.band(), options.mask.as_ref(), queries.shape()[2]);
-    let own = match places {
-        Some(places) => places.mask(band, length, key_length)?,
+    let base_mask = match offsets {
+        Some(offsets) => offsets.mask(band, length, key_length)?,
         None if band == Band::causal() || band.is_full() => return Ok((mask.cloned(), !band.is_full())),
         None => {
             let device = queries.device();
@@ -140,17 +140,17 @@ fn all_masks(
         }
     };
     let all = match mask {
-        None => own,
-        Some(mask) if mask.dtype() == DType::Bool => own.logical_and(mask)?,
-        Some(mask) => own.choose(mask, f64::NEG_INFINITY)?,
+        None => base_mask,
+        Some(mask) if mask.dtype() == DType::Bool => base_mask.logical_and(mask)?,
+        Some(mask) => base_mask.choose(mask, f64::NEG_INFINITY)?,
     };
     Ok((Some(all), false))
 }
 
 /// Returns bools that are true for probabilities that the dropout keeps.
-fn kept_probabilities(
+fn keep_probabilities_mask(
     options: &AttentionOptions,
-    places: Option<&SequencePlaces>,
+    offsets: Option<&SequenceOffsets>,
     queries: &Tensor,
     key_length: usize,
 ) -> Result<Tensor> {
@@ -158,20 +158,20 @@ fn kept_probabilities(
     let &[batch, heads, length, _] = &queries.shape()[..] else {
         return Err(Error::invalid(OPERATION, format!("queries of shape {}", queries.shape()), "four axes"));
     };
-    let (Some(places), Some(SequenceLengths::Packed { query_offsets, key_offsets })) =
-        (places, &options.lengths)
+    let (Some(offsets), Some(SequenceLengths::Packed { query_offsets, key_offsets })) =
+        (offsets, &options.lengths)
     else {
-        return kept(generator, threshold, [batch, heads, length, key_length], &device);
+        return keep_mask(generator, threshold, [batch, heads, length, key_length], &device);
     };
     // Positions are counted from each sequence's first.
-    let sizes = [places.sequences.count, heads, places.sequences.max_queries, places.sequences.max_keys];
-    let of_sequences = kept(generator, threshold, sizes, &device)?;
+    let sizes = [offsets.sequences.count, heads, offsets.sequences.max_queries, offsets.sequences.max_keys];
+    let of_sequences = keep_mask(generator, threshold, sizes, &device)?;
     let mut all = Tensor::zeros(&[batch, heads, length, key_length], DType::Bool, &device)?;
-    for index in 0..places.sequences.count {
+    for index in 0..offsets.sequences.count {
         let (query, key) = (query_offsets[index], key_offsets[index]);
         let (count, key_count) = (query_offsets[index + 1] - query, key_offsets[index + 1] - key);
-        let own = of_sequences.narrow(0, index, 1)?.narrow(2, 0, count)?.narrow(3, 0, key_count)?;
-        all.in_place().narrow(2, query, count)?.narrow(3, key, key_count)?.assign(&own)?;
+        let sequence_mask = of_sequences.narrow(0, index, 1)?.narrow(2, 0, count)?.narrow(3, 0, key_count)?;
+        all.in_place().narrow(2, query, count)?.narrow(3, key, key_count)?.assign(&sequence_mask)?;
     }
     Ok(all)
 }
@@ -235,16 +235,16 @@ impl ComposedAttention {
             check_mask(mask, &scores_shape)?;
         }
         let device = queries.device();
-        let places = match &options.lengths {
-            Some(lengths) => Some(SequencePlaces::new(lengths, [batch, length, key_length], &device)?),
+        let offsets = match &options.lengths {
+            Some(lengths) => Some(SequenceOffsets::new(lengths, [batch, length, key_length], &device)?),
             None => None,
         };
-        let inside = places.as_ref().map(|places| places.inside(length, key_length)).transpose()?;
+        let inside = offsets.as_ref().map(|offsets| offsets.inside(length, key_length)).transpose()?;
         let (of_queries, of_keys) =
             (inside.as_ref().map(|inside| &inside[0]), inside.as_ref().map(|inside| &inside[1]));
         let (queries, keys) = (cleared(&queries, of_queries)?, cleared(&keys, of_keys)?);
         let values = cleared(&values, of_keys)?;
-        let (mask, is_causal) = all_masks(options, places.as_ref(), &queries, key_length)?;
+        let (mask, is_causal) = all_masks(options, offsets.as_ref(), &queries, key_length)?;
         let scale = options.scale_of(width);
         let scores = Matmul::new()
             .alpha(scale)
@@ -263,7 +263,7 @@ impl ComposedAttention {
         let kept = match options.threshold() {
             0 => None,
             threshold => {
-                let mask = kept_probabilities(options, places.as_ref(), &queries, key_length)?;
+                let mask = keep_probabilities_mask(options, offsets.as_ref(), &queries, key_length)?;
                 Some(Kept { mask, scale: Dropout { seed: 0, offset: 0, threshold }.scale() })
             }
         };

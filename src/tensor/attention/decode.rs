@@ -91,8 +91,8 @@ impl DecodeSettings {
         let device = queries.device();
         let stream = stream(&device)?;
         let [keys, values] = caches;
-        keys.own()?;
-        values.own()?;
+        keys.make_unique()?;
+        values.make_unique()?;
         let problem = Problem {
             values: *values.layout(),
             ..self.problem(queries.dtype(), *queries.layout(), *keys.layout())
@@ -137,5 +137,5 @@ fn memory(tensor: &Tensor) -> Result<DeviceSlice<'_, u8>> {
 
 /// Returns the whole memory of a tensor that has it alone.
 fn whole(tensor: &mut Tensor) -> Result<DeviceSliceMut<'_, u8>> {
-    tensor.storage.own_memory()?.into_cuda(OPERATION)?.slice_mut(..)
+    tensor.storage.unique_memory()?.into_cuda(OPERATION)?.slice_mut(..)
 }

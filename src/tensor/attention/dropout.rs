@@ -1,25 +1,25 @@
-//! Which probabilities are dropped: the place of an attention's random bits in a generator's stream, and their mask.
+//! Which probabilities are dropped: the offset of an attention's random bits in a generator's stream, and their mask.
 
 use std::sync::OnceLock;
 
 use super::super::device::Device;
 use super::super::element_generator::ElementGenerator;
 use super::super::fused::Fused;
-use super::super::random::{Generator, StreamPlace, memory_of_draw, numbers_of_draw};
+use super::super::random::{CapturedPhiloxState, Generator, memory_of_draw, seed_and_offset_of_draw};
 use super::super::tensor::Tensor;
 use super::OPERATION;
 use crate::attention::Dropout;
 use crate::error::Result;
 use crate::types::{DType, Shape};
 
-/// The place of random bits: numbers, or memory that a captured step reads.
+/// The Philox state of random bits: values, or memory that a captured step reads.
 #[derive(Clone)]
-pub(super) struct DropoutPlace {
+pub(super) struct DropoutState {
     pub dropout: Dropout,
-    pub memory: Option<StreamPlace>,
+    pub memory: Option<CapturedPhiloxState>,
 }
 
-impl DropoutPlace {
+impl DropoutState {
     /// Takes so many blocks of a generator.
     ///
     /// # Errors
@@ -30,16 +30,16 @@ impl DropoutPlace {
         threshold: u32,
         blocks: u64,
         device: &Device,
-    ) -> Result<DropoutPlace> {
+    ) -> Result<DropoutState> {
         let generator = generator.cloned().unwrap_or_else(|| device.generator());
         Ok(match memory_of_draw(OPERATION, &generator, blocks, device)? {
             Some(memory) => {
                 let dropout = Dropout { seed: 0, offset: memory.before, threshold };
-                DropoutPlace { dropout, memory: Some(memory) }
+                DropoutState { dropout, memory: Some(memory) }
             }
             None => {
-                let [seed, offset] = numbers_of_draw(OPERATION, &generator, blocks)?;
-                DropoutPlace { dropout: Dropout { seed, offset, threshold }, memory: None }
+                let [seed, offset] = seed_and_offset_of_draw(OPERATION, &generator, blocks)?;
+                DropoutState { dropout: Dropout { seed, offset, threshold }, memory: None }
             }
         })
     }
@@ -49,8 +49,8 @@ impl DropoutPlace {
 ///
 /// # Errors
 ///
-/// As [`DropoutPlace::take`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
-pub(super) fn kept(
+/// As [`DropoutState::take`]; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+pub(super) fn keep_mask(
     generator: Option<&Generator>,
     threshold: u32,
     [batch, heads, queries, keys]: [usize; 4],

@@ -8,9 +8,9 @@ use super::super::storage::MemoryMut;
 use super::super::tensor::Tensor;
 use super::super::traced;
 use super::OPERATION;
-use super::dropout::DropoutPlace;
+use super::dropout::DropoutState;
 use super::options::AttentionOptions;
-use super::sequences::SequencePlaces;
+use super::sequences::SequenceOffsets;
 use crate::attention::{
     self, Band, Dropout, Gradients, HostElement, HostGradients, HostOperands, Operands, Pass, Problem,
     Unsupported,
@@ -38,8 +38,8 @@ pub(crate) struct AttentionSettings {
     band: Band,
     scale: f64,
     soft_cap: Option<f64>,
-    dropout: Option<DropoutPlace>,
-    places: Option<SequencePlaces>,
+    dropout: Option<DropoutState>,
+    offsets: Option<SequenceOffsets>,
 }
 
 impl AttentionSettings {
@@ -49,14 +49,14 @@ impl AttentionSettings {
             band: self.band,
             scale: self.scale,
             soft_cap: self.soft_cap,
-            dropout: self.dropout.as_ref().map(|place| place.dropout),
-            sequences: self.places.as_ref().map(|places| places.sequences),
+            dropout: self.dropout.as_ref().map(|state| state.dropout),
+            sequences: self.offsets.as_ref().map(|offsets| offsets.sequences),
             ..Problem::new(inputs[0].dtype(), queries, keys, values)
         }
     }
 
     fn is_packed(&self) -> bool {
-        self.places.as_ref().is_some_and(|places| places.sequences.is_packed)
+        self.offsets.as_ref().is_some_and(|offsets| offsets.sequences.is_packed)
     }
 }
 
@@ -97,33 +97,33 @@ impl Attention {
             return composed(&"not four axes");
         };
         let device = queries.device();
-        let places = match &options.lengths {
-            Some(lengths) => Some(SequencePlaces::new(lengths, [batch, length, key_length], &device)?),
+        let offsets = match &options.lengths {
+            Some(lengths) => Some(SequenceOffsets::new(lengths, [batch, length, key_length], &device)?),
             None => None,
         };
         let threshold = options.threshold();
-        let unknown = DropoutPlace { dropout: Dropout { seed: 0, offset: 0, threshold }, memory: None };
+        let unknown = DropoutState { dropout: Dropout { seed: 0, offset: 0, threshold }, memory: None };
         let mut settings = AttentionSettings {
             band: options.band(),
             scale: options.scale_of(dimension),
             soft_cap: options.soft_cap,
             dropout: (threshold > 0).then_some(unknown),
-            places,
+            offsets,
         };
         let inputs = match taken(inputs.clone(), &settings, pass)? {
             Ok(inputs) => inputs,
             Err(reason) => return composed(&reason),
         };
         if threshold > 0 {
-            let (count, most) = match &settings.places {
-                Some(places) => {
-                    (places.sequences.count, [places.sequences.max_queries, places.sequences.max_keys])
+            let (count, most) = match &settings.offsets {
+                Some(offsets) => {
+                    (offsets.sequences.count, [offsets.sequences.max_queries, offsets.sequences.max_keys])
                 }
                 None => (batch, [length, key_length]),
             };
             let blocks = Dropout::blocks(count, heads, most[0], most[1]);
-            let place = DropoutPlace::take(options.generator.as_ref(), threshold, blocks, &device)?;
-            settings.dropout = Some(place);
+            let state = DropoutState::take(options.generator.as_ref(), threshold, blocks, &device)?;
+            settings.dropout = Some(state);
         }
         Ok(Some(Attention { problem: settings.problem(&inputs), inputs, settings }))
     }
@@ -203,17 +203,17 @@ impl Attention {
 
     /// Returns the table of sequences on the CPU.
     fn host_sequences(&self) -> Result<Option<&[i32]>> {
-        self.settings.places.as_ref().map(|places| places.table.as_slice()).transpose()
+        self.settings.offsets.as_ref().map(|offsets| offsets.table.as_slice()).transpose()
     }
 
     /// Returns the operands on a device.
     fn operands(&self) -> Result<Operands<'_>> {
         let [queries, keys, values] = &self.inputs;
         let sequences =
-            self.settings.places.as_ref().map(|places| places.table.device_slice()).transpose()?;
-        let place = self.settings.dropout.as_ref().and_then(|place| place.memory.as_ref());
+            self.settings.offsets.as_ref().map(|offsets| offsets.table.device_slice()).transpose()?;
+        let state = self.settings.dropout.as_ref().and_then(|state| state.memory.as_ref());
         // The seed is the first number of the generator's state, and its block the second one.
-        let generator = place.map(|place| memory(&place.seed)?.reinterpret()).transpose()?;
+        let generator = state.map(|state| memory(&state.seed)?.reinterpret()).transpose()?;
         Ok(Operands {
             sequences,
             generator,

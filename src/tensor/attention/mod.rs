@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `options` | [`AttentionOptions`], [`SequenceLengths`] |
-//! | `sequences` | the places of sequences of different lengths |
+//! | `sequences` | the offsets of sequences of different lengths |
 //! | `engine` | attention that stores no scores, by [`crate::attention`] |
 //! | `composed` | two products and a softmax, which store the probabilities: masks, and devices without an engine |
 //! | `decode` | new positions against a cache on a device, in one kernel |

@@ -1,4 +1,4 @@
-//! The places of sequences of different lengths: a table for an engine, and a mask for the products and the softmax.
+//! The offsets and lengths of sequences of different lengths: a table for an engine, and a mask for the products and the softmax.
 
 use super::super::device::Device;
 use super::super::tensor::{Tensor, mismatch};
@@ -10,14 +10,14 @@ use crate::types::DType;
 
 /// Sequences in arrays of so many queries and keys.
 #[derive(Clone)]
-pub(super) struct SequencePlaces {
+pub(super) struct SequenceOffsets {
     pub sequences: Sequences,
     /// The first query, the number of queries, the first key and the number of keys of each, i32 of shape (sequences, 4).
     pub table: Tensor,
 }
 
-impl SequencePlaces {
-    /// Returns the places of sequences.
+impl SequenceOffsets {
+    /// Returns the offsets of sequences.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl SequencePlaces {
         lengths: &SequenceLengths,
         [batch, queries, keys]: [usize; 3],
         device: &Device,
-    ) -> Result<SequencePlaces> {
+    ) -> Result<SequenceOffsets> {
         match lengths {
             SequenceLengths::Packed { query_offsets, key_offsets } => {
                 packed([query_offsets, key_offsets], [batch, queries, keys], device)
@@ -40,7 +40,7 @@ impl SequencePlaces {
                 let table = Tensor::stack(&[&first, &query_counts, &first, &key_counts], 1)?;
                 let (max_queries, max_keys) = (queries, keys);
                 let sequences = Sequences { count: batch, is_packed: false, max_queries, max_keys };
-                Ok(SequencePlaces { sequences, table })
+                Ok(SequenceOffsets { sequences, table })
             }
         }
     }
@@ -57,8 +57,8 @@ impl SequencePlaces {
             let column = |index: usize| self.table.narrow(1, index, 1)?.reshape(&[count as isize, 1, 1, 1]);
             let positions = Tensor::arange(0, length, 1, DType::I32, &device)?.unsqueeze(-1)?;
             let position = (&positions - &column(first)?)?;
-            let own = position.ge(0)?.logical_and(&position.lt(&column(first + 1)?)?)?;
-            if is_packed { own.any_keepdim(0) } else { Ok(own) }
+            let is_inside = position.ge(0)?.logical_and(&position.lt(&column(first + 1)?)?)?;
+            if is_packed { is_inside.any_keepdim(0) } else { Ok(is_inside) }
         };
         Ok([of(0, queries)?, of(2, keys)?])
     }
@@ -78,11 +78,11 @@ impl SequencePlaces {
         let query = (&query - &first_query)?;
         let key = (&Tensor::arange(0, keys, 1, DType::I32, &device)? - &first_key)?;
         let inside = |position: &Tensor, count: &Tensor| position.ge(0)?.logical_and(&position.lt(count)?);
-        let own = inside(&query, &query_count)?.logical_and(&inside(&key, &key_count)?)?;
+        let is_inside = inside(&query, &query_count)?.logical_and(&inside(&key, &key_count)?)?;
         let position = (&query + &(&key_count - &query_count)?)?;
-        let own = own.logical_and(&in_band(band, &position, &key)?)?;
+        let is_inside = is_inside.logical_and(&in_band(band, &position, &key)?)?;
         // A position is of one sequence at most.
-        if is_packed { own.any_keepdim(0) } else { Ok(own) }
+        if is_packed { is_inside.any_keepdim(0) } else { Ok(is_inside) }
     }
 }
 
@@ -104,12 +104,12 @@ pub(super) fn in_band(band: Band, position: &Tensor, key: &Tensor) -> Result<Ten
     Ok(is_read)
 }
 
-/// Returns the places of sequences one after the other.
+/// Returns the offsets of sequences one after the other.
 fn packed(
     offsets: [&Vec<usize>; 2],
     [batch, queries, keys]: [usize; 3],
     device: &Device,
-) -> Result<SequencePlaces> {
+) -> Result<SequenceOffsets> {
     if batch != 1 {
         return Err(Error::invalid(
             OPERATION,
@@ -153,17 +153,16 @@ fn packed(
         for (which, offsets) in offsets.iter().enumerate() {
             let (first, end) = (offsets[index], offsets[index + 1]);
             most[which] = most[which].max(end - first);
-            for number in [first, end - first] {
-                let number = i32::try_from(number).map_err(|_| {
-                    Error::invalid(OPERATION, format!("position {number}"), "fewer than 2^31")
-                })?;
-                table.push(number);
+            for value in [first, end - first] {
+                let value = i32::try_from(value)
+                    .map_err(|_| Error::invalid(OPERATION, format!("position {value}"), "fewer than 2^31"))?;
+                table.push(value);
             }
         }
     }
     let table = Tensor::from_slice(&table, &[count, 4], device)?;
     let [max_queries, max_keys] = most;
-    Ok(SequencePlaces { sequences: Sequences { count, is_packed: true, max_queries, max_keys }, table })
+    Ok(SequenceOffsets { sequences: Sequences { count, is_packed: true, max_queries, max_keys }, table })
 }
 
 /// Returns the lengths of batches as i32, each of which is checked.

@@ -276,25 +276,25 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
     if !tensor.shape.is_aligned() || !tensor.strides.is_aligned() {
         return refuse("a misaligned shape or strides", "addresses aligned to 8 bytes");
     }
-    let numbers = |pointer: *mut i64| match rank {
+    let values = |pointer: *mut i64| match rank {
         0 => &[][..],
         // SAFETY: the pointer is not null and aligned, and the caller vouches for `ndim` numbers.
         _ => unsafe { std::slice::from_raw_parts(pointer.cast_const(), rank) },
     };
-    let sizes = numbers(tensor.shape).iter().map(|size| usize::try_from(*size));
+    let sizes = values(tensor.shape).iter().map(|size| usize::try_from(*size));
     let Ok(sizes) = sizes.collect::<std::result::Result<Vec<usize>, _>>() else {
-        return refuse(format!("shape {:?}", numbers(tensor.shape)), "sizes from 0 on");
+        return refuse(format!("shape {:?}", values(tensor.shape)), "sizes from 0 on");
     };
     let shape = Shape::new(&sizes)?;
     if shape.count() == 0 {
         let (address, layout) = (std::ptr::null_mut(), Layout::from_shape(shape));
         return Ok(Checked { address, bytes: 0, dtype, layout, device, pinned });
     }
-    // The places of the first and the last element, from that of the element at index 0.
+    // The offsets of the first and the last element, from that of the element at index 0.
     let contiguous = Layout::from_shape(shape);
     let strides: Vec<isize> = match tensor.strides.is_null() {
         true => contiguous.strides().to_vec(),
-        false => numbers(tensor.strides).iter().map(|stride| *stride as isize).collect(),
+        false => values(tensor.strides).iter().map(|stride| *stride as isize).collect(),
     };
     let (mut first, mut last) = (0i128, 0i128);
     for (size, stride) in sizes.iter().zip(&strides) {
@@ -411,7 +411,7 @@ impl Tensor {
     ///
     /// As [`to_dlpack`](Self::to_dlpack), and those of the copy.
     pub fn into_dlpack(mut self, consumer: Option<&Stream>) -> Result<NonNull<DLManagedTensorVersioned>> {
-        let flags = if self.own()? { DLPACK_FLAG_IS_COPIED } else { 0 };
+        let flags = if self.make_unique()? { DLPACK_FLAG_IS_COPIED } else { 0 };
         export(self, consumer, flags)
     }
 
@@ -431,7 +431,7 @@ impl Tensor {
     ///
     /// As [`into_dlpack`](Self::into_dlpack).
     pub fn into_dlpack_legacy(mut self, consumer: Option<&Stream>) -> Result<NonNull<DLManagedTensor>> {
-        self.own()?;
+        self.make_unique()?;
         export(self, consumer, 0)
     }
 
@@ -445,7 +445,7 @@ impl Tensor {
         &mut self,
         consumer: Option<&Stream>,
     ) -> Result<NonNull<M>> {
-        self.own()?;
+        self.make_unique()?;
         M::export(self.clone(), consumer, 0)
     }
 

@@ -1,7 +1,7 @@
-//! Writing by index with accumulation: several elements can go to one place, and all of them count.
+//! Writing by index with accumulation: several elements can go to one position, and all of them count.
 //!
-//! Each operation finds the place of every element with one checked gather, sorts the places, and combines each run of equal
-//! places as [`Runs`] does; then the result meets the element of the tensor. f16 and bf16 are combined in f32 and rounded
+//! Each operation finds the position of every element with one checked gather, sorts the positions, and combines each run of equal
+//! positions as [`Runs`] does; then the result meets the element of the tensor. f16 and bf16 are combined in f32 and rounded
 //! once.
 //!
 //! Tests: `tests/tensor/accumulation.rs`.
@@ -20,7 +20,7 @@ use crate::types::{DType, Layout, Shape};
 /// The bits of a half of a 64-bit integer.
 const HALF: i64 = 32;
 
-/// The combination of elements that go to one place.
+/// The combination of elements that go to one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScatterReduction {
     /// The sum.
@@ -49,11 +49,11 @@ impl ScatterReduction {
 /// Accumulating writes by index. Bad indices are reported as [`gather`](Tensor::gather) reports them; on a CUDA device their
 /// elements are left out.
 ///
-/// The elements that go to one place are combined in their order, pairwise: the first two, the next two, then these results.
+/// The elements that go to one position are combined in their order, pairwise: the first two, the next two, then these results.
 /// The tensor's own element is the left operand of the last combination. So the result has the same bits on the CPU and on a
 /// CUDA device, in every run.
 impl Tensor {
-    /// Adds elements at the places of an index along `axis`. For a 2-d tensor and axis 0:
+    /// Adds elements at the positions of an index along `axis`. For a 2-d tensor and axis 0:
     /// `result[index[i][j]][j] += elements[i][j]`. The elements broadcast to the index's shape.
     ///
     /// ```
@@ -72,8 +72,8 @@ impl Tensor {
         self.scatter_by(IndexOperation::ScatterAdd, axis, index, elements, ScatterReduction::Sum, true)
     }
 
-    /// Combines elements at the places of an index along `axis`, as [`scatter_add`](Self::scatter_add) adds them. The tensor's
-    /// own element takes part if `include_self`. A place that no index names keeps its element.
+    /// Combines elements at the positions of an index along `axis`, as [`scatter_add`](Self::scatter_add) adds them. The tensor's
+    /// own element takes part if `include_self`. A position that no index names keeps its element.
     ///
     /// ```
     /// use selvedge::tensor::ScatterReduction;
@@ -158,7 +158,7 @@ impl Tensor {
 
     /// Replaces elements by coordinates: `indices` has an index for each of the first dimensions, and these broadcast. With
     /// two indices, `result[indices[0][i]][indices[1][i]] = elements[i]`. The elements broadcast to the indices' shape and
-    /// the other dimensions. Of several elements for one place the last one stays; with `accumulate` all are added.
+    /// the other dimensions. Of several elements for one position the last one stays; with `accumulate` all are added.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -177,22 +177,23 @@ impl Tensor {
     /// broadcast; otherwise as [`scatter`](Self::scatter).
     pub fn index_put(&self, indices: &[&Tensor], elements: &Tensor, accumulate: bool) -> Result<Tensor> {
         const CALL: IndexOperation = IndexOperation::IndexPut;
-        let places = Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;
+        let coordinates =
+            Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;
         if accumulate {
             check_elements(CALL, self, elements)?;
         } else {
             check_same(CALL, (self.device(), self.dtype()), elements)?;
         }
-        let shape: Vec<usize> = places.shape.iter().chain(places.rest(self)).copied().collect();
-        let elements = as_rows(&elements.expand(&shape)?, places.targets.count())?;
-        let rows = as_rows(self, places.size)?;
-        let result = if places.targets.count() == 0 {
+        let shape: Vec<usize> = coordinates.shape.iter().chain(coordinates.rest(self)).copied().collect();
+        let elements = as_rows(&elements.expand(&shape)?, coordinates.targets.count())?;
+        let rows = as_rows(self, coordinates.size)?;
+        let result = if coordinates.targets.count() == 0 {
             rows
         } else if accumulate {
-            self::accumulate(&rows, &places.targets, &elements, ScatterReduction::Sum, true)?
+            self::accumulate(&rows, &coordinates.targets, &elements, ScatterReduction::Sum, true)?
         } else {
             let mut result = rows;
-            result.in_place().index_copy_unchecked(0, &places.targets, &elements)?;
+            result.in_place().index_copy_unchecked(0, &coordinates.targets, &elements)?;
             result
         };
         reshaped(&result, self.shape())
@@ -206,20 +207,21 @@ impl Tensor {
     /// As [`index_put`](Self::index_put).
     pub(crate) fn index_put_gradients(&self, indices: &[&Tensor], accumulate: bool) -> Result<[Tensor; 2]> {
         const CALL: IndexOperation = IndexOperation::IndexPut;
-        let places = Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;
-        let (targets, device) = (&places.targets, self.device());
-        let shape = Shape::new(&[&places.shape, places.rest(self)].concat())?;
+        let coordinates =
+            Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;
+        let (targets, device) = (&coordinates.targets, self.device());
+        let shape = Shape::new(&[&coordinates.shape, coordinates.rest(self)].concat())?;
         if shape.count() == 0 {
             return Ok([self.clone(), Tensor::zeros(&shape, self.dtype(), &device)?]);
         }
-        let rows = as_rows(self, places.size)?;
+        let rows = as_rows(self, coordinates.size)?;
         let at_targets = rows.index_select_unchecked(0, targets)?;
         if accumulate {
             return Ok([self.clone(), reshaped(&at_targets, &shape)?]);
         }
-        // The position of the element that stays at each place, and -1 for places that none is for.
+        // The index of the element that stays at each position, and -1 for positions that none is for.
         let positions = Tensor::arange(0i64, targets.count() as i64, 1i64, DType::I64, &device)?;
-        let mut last = Tensor::full(&[places.size], -1, DType::I64, &device)?;
+        let mut last = Tensor::full(&[coordinates.size], -1, DType::I64, &device)?;
         last.in_place().index_copy_unchecked(0, targets, &positions)?;
         let (of_targets, positions) =
             (last.take_unchecked(targets)?.unsqueeze(-1)?, positions.unsqueeze(-1)?);
@@ -324,9 +326,9 @@ impl Tensor {
         }
         let shape: Vec<usize> = std::iter::once(lengths.count()).chain(rest.iter().copied()).collect();
         let result = Tensor::full(&shape, initial, self.dtype(), &self.device())?;
-        let places = Tensor::arange(0i64, rows as i64, 1i64, DType::I64, &self.device())?;
+        let positions = Tensor::arange(0i64, rows as i64, 1i64, DType::I64, &self.device())?;
         // A row belongs to the first segment that ends behind it.
-        let segments = lengths.cumsum(0)?.searchsorted_unchecked(&places, true)?;
+        let segments = lengths.cumsum(0)?.searchsorted_unchecked(&positions, true)?;
         let combined =
             accumulate(&as_rows(&result, shape[0])?, &segments, &as_rows(self, rows)?, reduction, false)?;
         reshaped(&combined, result.shape())
@@ -347,7 +349,7 @@ impl Tensor {
         let index = indices(call, self.device(), index)?;
         check_elements(call, self, elements)?;
         let elements = flattened(&elements.expand(index.shape())?)?;
-        // The element at a place is its number, from 1 on: 0 stands for an index out of range.
+        // The element at a position is its number, from 1 on: 0 stands for an index out of range.
         let numbers = reshaped(&from_one(self.count(), self)?, self.shape())?;
         let along = IndexedAxis::axis(numbers.layout(), axis);
         let found = read(call, &numbers, &along, &index, index.layout(), IndexCheck::Report)?;
@@ -391,7 +393,7 @@ in_place! {
 pub(super) struct Coordinates {
     /// The shape of the indices together.
     pub(super) shape: Shape,
-    /// The row-major position of each place in the first dimensions, as one dimension of i64; `size` for a bad index.
+    /// The row-major offset of each position in the first dimensions, as one dimension of i64; `size` for a bad index.
     pub(super) targets: Tensor,
     /// The number of positions of the first dimensions.
     pub(super) size: usize,
@@ -430,7 +432,7 @@ impl Coordinates {
             let target = targets_of(call, *dimension, sizes[axis], &index)?.expand(&shape)?;
             total = Some(match total {
                 None => target,
-                // A bad index in any dimension leads to no place.
+                // A bad index in any dimension leads to no position.
                 Some(total) => {
                     let before: usize = sizes[..axis].iter().product();
                     fuse(
@@ -471,32 +473,32 @@ fn from_zero(numbers: &Tensor, none: usize) -> Result<Tensor> {
     fuse((numbers, none as i64), |[number, none]| number.eq(0).choose(none, number - 1))
 }
 
-/// Combines rows with the rows of `own` at their targets; those past the end are left out.
+/// Combines rows with the rows of `original` at their targets; those past the end are left out.
 fn accumulate(
-    own: &Tensor,
+    original: &Tensor,
     targets: &Tensor,
     elements: &Tensor,
     reduction: ScatterReduction,
     include_self: bool,
 ) -> Result<Tensor> {
-    if targets.count() == 0 || own.count() == 0 {
-        return Ok(own.clone());
+    if targets.count() == 0 || original.count() == 0 {
+        return Ok(original.clone());
     }
-    let dtype = own.dtype();
+    let dtype = original.dtype();
     let work = match dtype {
         DType::F16 | DType::BF16 => DType::F32,
         // A mean is within the dtype, but the sum need not be.
         _ if dtype.is_integer() && reduction == ScatterReduction::Mean && dtype != DType::U64 => DType::I64,
         _ => dtype,
     };
-    let runs = Runs::new(targets, own.shape().first().copied().unwrap_or(0))?;
+    let runs = Runs::new(targets, original.shape().first().copied().unwrap_or(0))?;
     let at_runs = match include_self {
-        true => Some(own.index_select_unchecked(0, &runs.targets)?.cast(work)?),
+        true => Some(original.index_select_unchecked(0, &runs.targets)?.cast(work)?),
         false => None,
     };
     let combine = |elements: &Tensor, at_runs: Option<&Tensor>| {
         let combined = runs.combine(elements, |x, y| reduction.merge(x, y))?;
-        at_runs.map_or_else(|| Ok(combined.clone()), |own| reduction.merge(own, &combined))
+        at_runs.map_or_else(|| Ok(combined.clone()), |original| reduction.merge(original, &combined))
     };
     let elements = elements.cast(work)?;
     let combined = if reduction != ScatterReduction::Mean {
@@ -514,7 +516,7 @@ fn accumulate(
             mean_of_halves(&of_halves(upper_half)?, &of_halves(lower_half)?, &lengths)?
         }
     };
-    let mut result = own.clone();
+    let mut result = original.clone();
     result.in_place().index_copy_unchecked(0, &runs.targets, &combined.cast(dtype)?)?;
     Ok(result)
 }

@@ -12,11 +12,11 @@ use crate::tensor::{Fused, Tensor};
 use crate::types::DType;
 
 /// A class below it is reported as this one, so that no class becomes an index near 0.
-const LEAST: i64 = -(1 << 62);
+const MIN_CLASS: i64 = -(1 << 62);
 
 /// Returns classes of i64 as indices: negative ones are out of range for every array.
 fn encoded(class: Expr<'_>) -> Expr<'_> {
-    let outside = -(class.maximum(LEAST) + 1) + i64::MIN;
+    let outside = -(class.maximum(MIN_CLASS) + 1) + i64::MIN;
     class.lt(0).choose(outside, class)
 }
 

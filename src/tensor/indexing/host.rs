@@ -30,10 +30,10 @@ impl<'a> Indices<'a> {
         Indices { memory, bytes: dtype.size() }
     }
 
-    /// The one at an element's place, which a layout of the memory names.
+    /// The one at an element's offset, which a layout of the memory names.
     #[inline(always)]
-    fn at(self, place: i64) -> i64 {
-        let start = place as usize * self.bytes;
+    fn at(self, offset: i64) -> i64 {
+        let start = offset as usize * self.bytes;
         match self.bytes {
             8 => self.bytes_at(start).map_or(0, i64::from_ne_bytes),
             _ => self.bytes_at(start).map_or(0, |bytes| i64::from(i32::from_ne_bytes(bytes))),
@@ -65,22 +65,22 @@ impl<'a> Indices<'a> {
                     break;
                 }
                 let end = count.min(start + INDICES_AT_A_TIME);
-                let (mut walk, mut place) = (space.walk(start), start);
-                while place < end {
+                let (mut walk, mut current) = (space.walk(start), start);
+                while current < end {
                     let (runs, strides) = walk.line();
-                    let runs = runs.min(end - place);
-                    let at = |run: usize| self.at(walk.places[0] + run as i64 * strides[0]);
+                    let runs = runs.min(end - current);
+                    let at = |run: usize| self.at(walk.offsets[0] + run as i64 * strides[0]);
                     if let Some(wrong) = (0..runs).find(|run| position(at(*run), size).is_none()) {
-                        first.fetch_min(place + wrong, Ordering::Relaxed);
+                        first.fetch_min(current + wrong, Ordering::Relaxed);
                         break;
                     }
                     walk.advance(runs);
-                    place += runs;
+                    current += runs;
                 }
             }
         });
         let first = first.into_inner();
-        (first < count).then(|| self.at(space.walk(first).places[0]))
+        (first < count).then(|| self.at(space.walk(first).offsets[0]))
     }
 }
 
@@ -95,7 +95,7 @@ fn threads(bytes: usize) -> usize {
     thread_count().min(bytes.div_ceil(BYTES_OF_A_THREAD)).max(1)
 }
 
-/// Calls `work` with the places and the position of each of some runs, in order; no position where the index is out of
+/// Calls `work` with the offsets and the position of each of some runs, in order; no position where the index is out of
 /// range.
 #[inline(always)]
 fn for_runs(
@@ -113,10 +113,10 @@ fn for_runs(
     while left > 0 {
         let (runs, strides) = walk.line();
         let runs = runs.min(left);
-        let mut places = walk.places;
+        let mut offsets = walk.offsets;
         for _ in 0..runs {
-            work(&places, position(indices.at(places[0]), space.size()));
-            places.iter_mut().zip(strides).for_each(|(place, stride)| *place += stride);
+            work(&offsets, position(indices.at(offsets[0]), space.size()));
+            offsets.iter_mut().zip(strides).for_each(|(offset, stride)| *offset += stride);
         }
         walk.advance(runs);
         left -= runs;
@@ -151,14 +151,14 @@ fn gather_runs<const RUN: usize>(
     run_on_threads(count, &|| {
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, mut elements)) = next else { break };
-            let mut walk = space.walk(number * part);
+            let Some((part_index, mut elements)) = next else { break };
+            let mut walk = space.walk(part_index * part);
             let mut inside = true;
             while !elements.is_empty() {
                 let (runs, strides) = walk.line();
                 let runs = runs.min(elements.len() / run);
                 let (now, later) = elements.split_at_mut(runs * run);
-                let line = Line { places: walk.places, strides, size: space.size(), reach: space.reach(1) };
+                let line = Line { offsets: walk.offsets, strides, size: space.size(), reach: space.reach(1) };
                 inside &= match indices.bytes {
                     _ if RUN == 0 => line.gather(indices, array, now.chunks_exact_mut(run)),
                     8 => line.gather_units::<i64, RUN>(indices, array, now),
@@ -178,9 +178,9 @@ fn gather_runs<const RUN: usize>(
     all_inside.into_inner()
 }
 
-/// Runs whose places are at equal distances.
+/// Runs whose offsets are at equal distances.
 struct Line {
-    places: [i64; OPERANDS],
+    offsets: [i64; OPERANDS],
     strides: [i64; OPERANDS],
     /// Positions of the axis, and the distance between two in the array.
     size: usize,
@@ -196,16 +196,16 @@ impl Line {
         rooms: impl Iterator<Item = &'r mut [u8]>,
     ) -> bool {
         let mut inside = true;
-        let mut places = self.places;
+        let mut offsets = self.offsets;
         for room in rooms {
-            let position = position(indices.at(places[0]), self.size);
-            let from = position.map(|position| (places[1] + position * self.reach) as usize);
+            let position = position(indices.at(offsets[0]), self.size);
+            let from = position.map(|position| (offsets[1] + position * self.reach) as usize);
             match from.and_then(|from| array.get(from..from + room.len())) {
                 Some(bytes) => room.copy_from_slice(bytes),
                 None => room.fill(0),
             }
             inside &= position.is_some();
-            places.iter_mut().zip(self.strides).for_each(|(place, stride)| *place += stride);
+            offsets.iter_mut().zip(self.strides).for_each(|(offset, stride)| *offset += stride);
         }
         inside
     }
@@ -226,17 +226,17 @@ impl Line {
             let low = ends.iter().fold(start, |sum, end| sum.saturating_add((*end).min(0)));
             (low, ends.iter().fold(start, |sum, end| sum.saturating_add((*end).max(0))))
         };
-        let (first, end) = bounds(self.places[0], [(last, self.strides[0]), (0, 0)]);
+        let (first, end) = bounds(self.offsets[0], [(last, self.strides[0]), (0, 0)]);
         let of_indices = first >= 0 && (end as usize) < indices.memory.len() / size_of::<I>();
         let (first, end) =
-            bounds(self.places[1], [(last, self.strides[1]), (self.size as i64 - 1, self.reach)]);
+            bounds(self.offsets[1], [(last, self.strides[1]), (self.size as i64 - 1, self.reach)]);
         let of_array = first >= 0 && (end as usize).saturating_add(RUN) <= array.len();
         if self.size == 0 || !of_indices || !of_array {
             return self.gather(indices, array, elements.chunks_exact_mut(RUN));
         }
         let units = Units::<I, RUN> {
-            indices: indices.memory.as_ptr().cast::<I>().wrapping_offset(self.places[0] as isize),
-            array: array.as_ptr().wrapping_offset(self.places[1] as isize),
+            indices: indices.memory.as_ptr().cast::<I>().wrapping_offset(self.offsets[0] as isize),
+            array: array.as_ptr().wrapping_offset(self.offsets[1] as isize),
             index_stride: self.strides[0] as isize,
             array_stride: self.strides[1] as isize,
             reach: self.reach as isize,
@@ -244,7 +244,7 @@ impl Line {
         };
         // Distances that the compiler knows leave few instructions for an element, so that the processor has the reads of
         // many elements under way.
-        // SAFETY: places from the first to the last are inside of the indices' and the array's memory.
+        // SAFETY: offsets from the first to the last are inside of the indices' and the array's memory.
         unsafe {
             match (self.strides, self.reach == RUN as i64) {
                 ([1, 0, ..], true) => {
@@ -363,7 +363,7 @@ impl Shared {
     }
 }
 
-/// Copies the elements to the array, whose own elements do not overlap; the last one where several go to one place, none
+/// Copies the elements to the array, whose own elements do not overlap; the last one where several go to one position, none
 /// where an index is out of range.
 pub(super) fn scatter(space: &IndexSpace, indices: Indices<'_>, array: &mut [u8], elements: &[u8]) {
     match space.run() {
@@ -393,9 +393,9 @@ fn scatter_runs<const RUN: usize>(
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(first) = next else { break };
             let mine = first as i64..first.saturating_add(part) as i64;
-            for_runs(space, indices, 0..runs, |places, position| {
+            for_runs(space, indices, 0..runs, |offsets, position| {
                 let Some(position) = position.filter(|position| mine.contains(position)) else { return };
-                let (to, from) = (places[1] + position * space.reach(1), places[2] as usize);
+                let (to, from) = (offsets[1] + position * space.reach(1), offsets[2] as usize);
                 let bytes = elements.get(from..from + run).unwrap_or_default();
                 // SAFETY: elements of the array at different positions of the axis do not overlap, and only this thread has
                 // these positions.

@@ -165,12 +165,13 @@ impl Tensor {
         }
         let (from, to) = arrays.to_front();
         let moved = view.movedim(&from, &to)?;
-        let places = arrays.places(&moved)?;
-        let rows = as_rows(&moved, places.size)?.index_select_unchecked(0, &places.targets)?;
-        let read = reshaped(&rows, &Shape::new(&[&places.shape[..], places.rest(&moved)].concat())?)?;
-        let front: Vec<isize> = (0..places.shape.rank() as isize).collect();
-        let place: Vec<isize> = front.iter().map(|axis| axis + arrays.place as isize).collect();
-        read.movedim(&front, &place)
+        let coordinates = arrays.coordinates(&moved)?;
+        let rows = as_rows(&moved, coordinates.size)?.index_select_unchecked(0, &coordinates.targets)?;
+        let read =
+            reshaped(&rows, &Shape::new(&[&coordinates.shape[..], coordinates.rest(&moved)].concat())?)?;
+        let front: Vec<isize> = (0..coordinates.shape.rank() as isize).collect();
+        let axes: Vec<isize> = front.iter().map(|axis| axis + arrays.axis as isize).collect();
+        read.movedim(&front, &axes)
     }
 
     /// Returns this tensor with other elements where an index expression names them; see
@@ -199,7 +200,7 @@ impl Tensor {
 
 impl TensorMut<'_> {
     /// Replaces the elements that an index expression names by those of a tensor, which is broadcast and cast, or by a
-    /// number. Of several elements for one place the last one stays. NumPy's and PyTorch's `x[…] = values`.
+    /// number. Of several elements for one position the last one stays. NumPy's and PyTorch's `x[…] = values`.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -237,22 +238,22 @@ impl TensorMut<'_> {
         };
         let current = part.current();
         one_device(CALL.name(), [&current, &values])?;
-        let places = arrays.places(&current)?;
+        let coordinates = arrays.coordinates(&current)?;
         // The values have the shape that the index expression reads.
-        let (rank, rest) = (places.shape.rank(), places.rest(&current));
-        let (before, after) = rest.split_at(arrays.place);
-        let shape = Shape::new(&[before, &places.shape[..], after].concat())?;
+        let (rank, rest) = (coordinates.shape.rank(), coordinates.rest(&current));
+        let (before, after) = rest.split_at(arrays.axis);
+        let shape = Shape::new(&[before, &coordinates.shape[..], after].concat())?;
         let front: Vec<isize> = (0..rank as isize).collect();
-        let place: Vec<isize> = front.iter().map(|axis| axis + arrays.place as isize).collect();
-        let values = values.expand(&shape)?.movedim(&place, &front)?;
-        if places.targets.count() == 0 {
+        let axes: Vec<isize> = front.iter().map(|axis| axis + arrays.axis as isize).collect();
+        let values = values.expand(&shape)?.movedim(&axes, &front)?;
+        if coordinates.targets.count() == 0 {
             return Ok(());
         }
-        let mut rows = as_rows(&current, places.size)?;
+        let mut rows = as_rows(&current, coordinates.size)?;
         rows.in_place().index_copy_unchecked(
             0,
-            &places.targets,
-            &as_rows(&values, places.targets.count())?,
+            &coordinates.targets,
+            &as_rows(&values, coordinates.targets.count())?,
         )?;
         let result = reshaped(&rows, current.shape())?;
         drop(current);
@@ -299,8 +300,8 @@ struct IndexArray<'a> {
 /// The index arrays of an expression.
 struct IndexArrays<'a> {
     indices: Vec<IndexArray<'a>>,
-    /// The place of the arrays' shape among the other dimensions of the result.
-    place: usize,
+    /// The position of the arrays' shape among the other dimensions of the result.
+    axis: usize,
 }
 
 impl IndexArrays<'_> {
@@ -310,7 +311,7 @@ impl IndexArrays<'_> {
         (axes, (0..self.indices.len() as isize).collect())
     }
 
-    fn places(&self, moved: &Tensor) -> Result<Coordinates> {
+    fn coordinates(&self, moved: &Tensor) -> Result<Coordinates> {
         let indices: Vec<(usize, &Tensor)> =
             self.indices.iter().map(|index| (index.dimension, &*index.positions)).collect();
         Coordinates::new(CALL, moved, &indices)
@@ -330,9 +331,9 @@ impl<'a> IndexPlan<'a> {
         let (mut views, mut indices) = (Vec::new(), Vec::new());
         // The dimensions of the tensor and of the view that are behind; and the entries, to find those between arrays.
         let (mut dimension, mut axis) = (0, 0);
-        let mut numbers = Vec::new();
+        let mut entry_indices = Vec::new();
         let mut first = None;
-        for (number, entry) in entries.iter().enumerate() {
+        for (entry_index, entry) in entries.iter().enumerate() {
             match entry {
                 Index::At(position) if !has_arrays => {
                     checked(*position, dimension, tensor.shape()[dimension])?;
@@ -348,7 +349,7 @@ impl<'a> IndexPlan<'a> {
                         &tensor.device(),
                     )?;
                     first = first.or(Some(axis));
-                    numbers.push(number);
+                    entry_indices.push(entry_index);
                     indices.push(IndexArray { axis, dimension, positions: Cow::Owned(index) });
                     (dimension, axis) = (dimension + 1, axis + 1);
                 }
@@ -364,7 +365,7 @@ impl<'a> IndexPlan<'a> {
                 Index::Tensor(array) => {
                     one_device(CALL.name(), [tensor, *array])?;
                     first = first.or(Some(axis));
-                    numbers.push(number);
+                    entry_indices.push(entry_index);
                     if array.dtype() == DType::Bool {
                         let found = mask_indices(tensor, dimension, array)?;
                         for index in found {
@@ -379,9 +380,10 @@ impl<'a> IndexPlan<'a> {
             }
         }
         let Some(first) = first else { return Ok(IndexPlan { views, arrays: None }) };
-        let are_neighbours = numbers.windows(2).all(|pair| matches!(pair, [one, next] if one + 1 == *next));
-        let place = if are_neighbours { first } else { 0 };
-        Ok(IndexPlan { views, arrays: Some(IndexArrays { indices, place }) })
+        let are_neighbours =
+            entry_indices.windows(2).all(|pair| matches!(pair, [one, next] if one + 1 == *next));
+        let axis = if are_neighbours { first } else { 0 };
+        Ok(IndexPlan { views, arrays: Some(IndexArrays { indices, axis }) })
     }
 }
 

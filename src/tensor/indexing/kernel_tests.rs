@@ -381,20 +381,20 @@ fn prove(path: usize, test: &str) {
                         run(wide, index_at, array_at, elements_at, memory, &full, count, blocks, threads);
                     }
                 } else {
-                    let places = marks.by_places(&moved, case.axis, case.bytes, named).unwrap();
-                    let (places, unit) = places.in_units(addresses);
+                    let offsets = marks.by_targets(&moved, case.axis, case.bytes, named).unwrap();
+                    let (offsets, unit) = offsets.in_units(addresses);
                     let library = &libraries[unit.trailing_zeros() as usize];
                     // SAFETY: as above.
                     unsafe {
                         let run = library.get::<CopyMarked>(b"run_scatter_marked").unwrap();
-                        let count = places.count() as u64;
-                        run(memory, array_at, elements_at, &places, count, blocks, threads);
+                        let count = offsets.count() as u64;
+                        run(memory, array_at, elements_at, &offsets, count, blocks, threads);
                     }
                 }
                 assert_eq!(on_device[0].bytes_mut(), wanted, "scatter, {what}");
             }
             _ => {
-                // One element for each place: the first along the axis.
+                // One element for each offset: the first along the axis.
                 let one = |layout: &Layout| layout.narrow(case.axis as isize, 0, 1).unwrap();
                 let (index, elements_of) = (one(&case.index), one(&case.elements));
                 let case = Case { index, elements: elements_of, indices: case.indices.clone(), ..case };
@@ -431,25 +431,25 @@ fn prove(path: usize, test: &str) {
 
 /// A layout's elements in row-major order.
 fn dense_of(memory: &[u8], layout: &Layout, bytes: usize) -> Vec<u8> {
-    places(layout).flat_map(|place| memory[place * bytes..(place + 1) * bytes].to_vec()).collect()
+    offsets(layout).flat_map(|offset| memory[offset * bytes..(offset + 1) * bytes].to_vec()).collect()
 }
 
 /// The memory with zeros for the layout's elements.
 fn without(memory: &[u8], layout: &Layout, bytes: usize) -> Vec<u8> {
     let mut rest = memory.to_vec();
-    places(layout).for_each(|place| rest[place * bytes..(place + 1) * bytes].fill(0));
+    offsets(layout).for_each(|offset| rest[offset * bytes..(offset + 1) * bytes].fill(0));
     rest
 }
 
-fn places(layout: &Layout) -> impl Iterator<Item = usize> + '_ {
-    (0..layout.count()).map(|number| {
-        let mut rest = number;
-        let mut place = layout.offset() as isize;
+fn offsets(layout: &Layout) -> impl Iterator<Item = usize> + '_ {
+    (0..layout.count()).map(|index| {
+        let mut rest = index;
+        let mut offset = layout.offset() as isize;
         for axis in (0..layout.rank()).rev() {
-            place += (rest % layout.shape()[axis]) as isize * layout.strides()[axis];
+            offset += (rest % layout.shape()[axis]) as isize * layout.strides()[axis];
             rest /= layout.shape()[axis];
         }
-        place as usize
+        offset as usize
     })
 }
 

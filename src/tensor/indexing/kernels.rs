@@ -90,7 +90,7 @@ pub(super) unsafe fn gather(
 ///
 /// # Safety
 ///
-/// As [`gather`], and no two elements go to one place.
+/// As [`gather`], and no two elements go to one target.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ fn sweeps(device: Device, marks: usize) -> Result<usize> {
     Ok(if sweeps <= MAX_SWEEPS { sweeps.max(1) } else { 1 })
 }
 
-/// Which element is the last for each of `count` places: its position along the axis from 1, or 0 where there is none.
+/// Which element is the last for each of `count` targets: its position along the axis from 1, or 0 where there is none.
 ///
 /// # Safety
 ///
@@ -163,7 +163,7 @@ pub(super) unsafe fn mark(
     Ok(marks)
 }
 
-/// Copies to the array those elements that are the last for their places, as [`mark`] has found.
+/// Copies to the array those elements that are the last for their targets, as [`mark`] has found.
 ///
 /// # Safety
 ///
@@ -189,7 +189,7 @@ pub(super) unsafe fn scatter_last(
     unsafe { function.launch(stream, config(count), arguments) }
 }
 
-/// Copies to each place of the array the element that its mark names.
+/// Copies to each target of the array the element that its mark names.
 ///
 /// # Safety
 ///

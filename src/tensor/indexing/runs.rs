@@ -18,7 +18,7 @@ pub(super) struct Runs {
     list: RunList,
     /// The position of each element in the unsorted list.
     order: Tensor,
-    /// The place of each element in its run.
+    /// The position of each element in its run.
     ranks: Tensor,
     count: usize,
 }
@@ -33,7 +33,7 @@ enum RunList {
     /// One for each element, so nothing waits for a device. Each level of the tree reads and writes all rows.
     Padded {
         /// 0, 1, …
-        places: Tensor,
+        positions: Tensor,
     },
 }
 
@@ -52,12 +52,12 @@ impl Runs {
         let (count, device) = (targets.count(), targets.device());
         let (sorted, order) = sort_below(targets, none.saturating_add(1))?;
         let is_first = differs_from_previous(&sorted)?;
-        let places = Tensor::arange(0i64, count as i64, 1i64, DType::I64, &device)?;
-        let starts = is_first.choose(&places, 0)?.cummax(0)?;
-        let ranks = places.sub(&starts)?;
+        let positions = Tensor::arange(0i64, count as i64, 1i64, DType::I64, &device)?;
+        let starts = is_first.choose(&positions, 0)?.cummax(0)?;
+        let ranks = positions.sub(&starts)?;
         if is_padded {
             let targets = is_first.choose(&sorted, none as i64)?;
-            return Ok(Runs { targets, list: RunList::Padded { places }, order, ranks, count });
+            return Ok(Runs { targets, list: RunList::Padded { positions }, order, ranks, count });
         }
         let firsts = true_positions(&is_first)?;
         let end = Tensor::full(&[1], count as i64, DType::I64, &device)?;
@@ -87,7 +87,7 @@ impl Runs {
         }
         match &self.list {
             RunList::Packed { .. } => self.combine_packed(values, &per_row, merge),
-            RunList::Padded { places } => self.combine_padded(values, &per_row, places, merge),
+            RunList::Padded { positions } => self.combine_padded(values, &per_row, positions, merge),
         }
     }
 
@@ -117,13 +117,13 @@ impl Runs {
         &self,
         mut values: Tensor,
         per_row: &[isize],
-        places: &Tensor,
+        positions: &Tensor,
         merge: impl Fn(&Tensor, &Tensor) -> Result<Tensor>,
     ) -> Result<Tensor> {
         let mut width = 1;
         while width < self.count {
             let distance = width as i64;
-            let upper = places.add(distance)?;
+            let upper = positions.add(distance)?;
             // The rank tells a row of the same run from others, and from the 0 past the end.
             let has_upper = fuse(
                 (&self.ranks, &self.ranks.take_unchecked(&upper)?, distance),
@@ -147,20 +147,20 @@ mod tests {
     #[test]
     fn padded_rows_have_the_bits_and_lengths_of_packed_ones() -> Result<()> {
         let (cpu, generator) = (Device::cpu(), Generator::new(1));
-        for (count, places) in [(1usize, 1i64), (2, 1), (7, 1), (8, 3), (33, 1), (100, 9), (257, 400)] {
-            let targets = generator.randint(0, places, &[count], DType::I64, &cpu)?;
+        for (count, rows) in [(1usize, 1i64), (2, 1), (7, 1), (8, 3), (33, 1), (100, 9), (257, 400)] {
+            let targets = generator.randint(0, rows, &[count], DType::I64, &cpu)?;
             let values = generator.randn(&[count, 3], DType::F32, &cpu)?;
             let results = [false, true].map(|is_padded| -> Result<_> {
-                let runs = Runs::of_rows(&targets, places as usize, is_padded)?;
+                let runs = Runs::of_rows(&targets, rows as usize, is_padded)?;
                 let sums = runs.combine(&values, |x, y| x.add(y))?;
-                let mut table = Tensor::zeros(&[places as usize, 3], DType::F32, &cpu)?;
+                let mut table = Tensor::zeros(&[rows as usize, 3], DType::F32, &cpu)?;
                 table.in_place().index_copy_unchecked(0, &runs.targets, &sums)?;
-                let mut lengths = Tensor::zeros(&[places as usize], DType::I64, &cpu)?;
+                let mut lengths = Tensor::zeros(&[rows as usize], DType::I64, &cpu)?;
                 lengths.in_place().index_copy_unchecked(0, &runs.targets, &runs.lengths()?)?;
                 Ok((table.to_bytes()?, lengths.to_vec::<i64>()?))
             });
             let [packed, padded] = results;
-            assert_eq!(padded?, packed?, "{count} elements at {places} places");
+            assert_eq!(padded?, packed?, "{count} elements at {rows} places");
         }
         Ok(())
     }

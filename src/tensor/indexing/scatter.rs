@@ -15,10 +15,10 @@ use crate::types::{Layout, Shape};
 
 /// The most positions along an axis that the marks of a scatter can tell apart.
 const MAX_POSITIONS: usize = u32::MAX as usize - 1;
-/// Places for each position of an index up to which going through the places in order is faster than through the index.
+/// Targets for each position of an index up to which going through the targets in order is faster than through the index.
 const MAX_PLACES: usize = 4;
 
-/// Writes by index. If several indices name one place, the element with the highest position along the axis (for
+/// Writes by index. If several indices name one target, the element with the highest position along the axis (for
 /// [`put`](Tensor::put): in the index's row-major order) wins, on every device and in every run. Elements broadcast to the
 /// index's shape, and have this tensor's dtype.
 ///
@@ -318,7 +318,7 @@ impl Write {
         let indices = kernels::Indices { memory: index.memory().cuda(name)?, dtype: index.dtype() };
         let (from, to) = (elements.memory().cuda(name)?, memory.cuda(name)?);
         let (stream, checked) = (stream(&index.device())?, self.check == IndexCheck::Report);
-        // Several elements can go to one place only along the axis.
+        // Several elements can go to one target only along the axis.
         if shape[self.axis] == 1 {
             // SAFETY: layouts of the operands' own memory, the array's at the axis by positions that it has; its elements
             // do not overlap, and there is one element for each coordinate but the axis's.
@@ -327,10 +327,10 @@ impl Write {
         let marks = Marks::new(repeated, self.axis, self.along.size)?;
         let once = [operand(&marks.once), marks.marks, marks.position];
         let marking = IndexSpace::new(marks.once.shape(), &once, None, named)?;
-        // SAFETY: as above; the marks have a place for each position and coordinate of the index.
+        // SAFETY: as above; the marks have a target for each position and coordinate of the index.
         let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
         if self.along.size <= MAX_PLACES.saturating_mul(shape[self.axis]) {
-            let space = marks.by_places(&moved, self.axis, self.bytes, named)?;
+            let space = marks.by_targets(&moved, self.axis, self.bytes, named)?;
             // SAFETY: as above; marks name positions of the elements, of which there are as many as of the index.
             unsafe { kernels::scatter_marked(&stream, &space, to, from, &found) }
         } else {
@@ -341,15 +341,15 @@ impl Write {
     }
 }
 
-/// The marks of a scatter: the last element for each place.
+/// The marks of a scatter: the last element for each target.
 pub(super) struct Marks {
     /// The index without its repetitions, over which the last element is the same.
     pub(super) once: Layout,
     pub(super) marks: IndexedOperand,
     pub(super) position: IndexedOperand,
     pub(super) count: usize,
-    /// That of the index, with the places along the axis.
-    places: Shape,
+    /// That of the index, with the targets along the axis.
+    targets: Shape,
     positions: usize,
 }
 
@@ -362,25 +362,25 @@ impl Marks {
                 once = once.narrow(at as isize, 0, repeated.shape()[at].min(1))?;
             }
         }
-        let places = resized(once.shape(), axis, size)?;
+        let targets = resized(once.shape(), axis, size)?;
         // Repeated over what was left out.
         let full = resized(repeated.shape(), axis, size)?;
-        let marks = operand(&Layout::from_shape(places).expand(&full)?).along(axis);
+        let marks = operand(&Layout::from_shape(targets).expand(&full)?).along(axis);
         let mut strides = vec![0; repeated.rank()];
         if let Some(stride) = strides.get_mut(axis) {
             *stride = 1;
         }
         let (position, positions) = (IndexedOperand::new(&strides, 0), repeated.shape()[axis]);
-        Ok(Marks { once, marks, position, count: places.count(), places: full, positions })
+        Ok(Marks { once, marks, position, count: targets.count(), targets: full, positions })
     }
 
-    /// The same scatter as a walk over the places: each is led by its mark to the element that it takes. `moved` are the
+    /// The same scatter as a walk over the targets: each is led by its mark to the element that it takes. `moved` are the
     /// operands of the walk over the index, `named` its name in errors.
     ///
     /// # Errors
     ///
     /// As [`IndexSpace::new`].
-    pub(super) fn by_places(
+    pub(super) fn by_targets(
         &self,
         moved: &[IndexedOperand; 3],
         axis: usize,
@@ -388,6 +388,6 @@ impl Marks {
         (operation, told, _): (u32, usize, usize),
     ) -> Result<IndexSpace> {
         let operands = [self.marks.across(axis), moved[2].along(axis), moved[1].across(axis)];
-        IndexSpace::new(&self.places, &operands, Some(bytes), (operation, told, self.positions))
+        IndexSpace::new(&self.targets, &operands, Some(bytes), (operation, told, self.positions))
     }
 }

@@ -156,7 +156,7 @@ impl IndexSpace {
         (self.for_kernels(), bytes)
     }
 
-    /// With what kernels know of sizes and places beforehand.
+    /// With what kernels know of sizes and offsets beforehand.
     pub(super) fn for_kernels(mut self) -> IndexSpace {
         const NEAR: i128 = 1 << 31;
         let small = (1..NEAR).contains(&(self.count() as i128));
@@ -179,7 +179,7 @@ impl IndexSpace {
 
     /// Returns whether two neighbours can be one unit of twice the size.
     fn pairs_up(&self) -> bool {
-        let even = |number: &i64| number % 2 == 0;
+        let even = |value: &i64| value % 2 == 0;
         self.run().is_multiple_of(2)
             && MOVED.iter().all(|&operand| {
                 let outer = &self.stride[operand][1..self.rank as usize];
@@ -206,17 +206,17 @@ impl IndexSpace {
         self.size as usize
     }
 
-    /// The places of runs from the `start`th on.
+    /// The offsets of runs from the `start`th on.
     pub(super) fn walk(&self, start: usize) -> Walk<'_> {
         let first = usize::from(self.run() > 1);
-        let mut walk = Walk { space: self, first, coordinates: [0; DIMENSIONS], places: self.offset };
+        let mut walk = Walk { space: self, first, coordinates: [0; DIMENSIONS], offsets: self.offset };
         let mut rest = start as u64;
         for dimension in first..self.rank as usize {
             let coordinate = rest % self.shape[dimension];
             rest /= self.shape[dimension];
             walk.coordinates[dimension] = coordinate;
-            for (place, stride) in walk.places.iter_mut().zip(self.strides(dimension)) {
-                *place += coordinate as i64 * stride;
+            for (offset, stride) in walk.offsets.iter_mut().zip(self.strides(dimension)) {
+                *offset += coordinate as i64 * stride;
             }
         }
         walk
@@ -234,7 +234,7 @@ pub(super) struct Walk<'a> {
     first: usize,
     coordinates: [u64; DIMENSIONS],
     /// Of the run's first unit, by operand, without what the index adds.
-    pub(super) places: [i64; OPERANDS],
+    pub(super) offsets: [i64; OPERANDS],
 }
 
 impl Walk<'_> {
@@ -259,8 +259,8 @@ impl Walk<'_> {
             self.coordinates[dimension] += moves as u64;
             let turns = self.coordinates[dimension] == size;
             moves -= if turns { size as i64 } else { 0 };
-            for (place, row) in self.places.iter_mut().zip(&self.space.stride) {
-                *place += moves * row[dimension];
+            for (offset, row) in self.offsets.iter_mut().zip(&self.space.stride) {
+                *offset += moves * row[dimension];
             }
             if !turns {
                 break;
@@ -344,10 +344,10 @@ mod tests {
             let mut walk = space.walk(start);
             for run in start..6 {
                 let [i, j] = [run as i64 / 3, run as i64 % 3];
-                assert_eq!(walk.places[..3], [3 + j, 7 + 100 * i, 6 * i + 2 * j], "{start} {run}");
+                assert_eq!(walk.offsets[..3], [3 + j, 7 + 100 * i, 6 * i + 2 * j], "{start} {run}");
                 walk.advance(1);
             }
-            assert_eq!(walk.places[..3], [3, 7, 0]);
+            assert_eq!(walk.offsets[..3], [3, 7, 0]);
         }
     }
 

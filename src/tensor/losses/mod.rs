@@ -287,7 +287,7 @@ impl Tensor {
         }
         let shape = self.shape();
         let axis = usize::from(shape.rank() > 1);
-        let sizes = shape.iter().enumerate().filter(|(place, _)| *place != axis).map(|(_, size)| size);
+        let sizes = shape.iter().enumerate().filter(|(index, _)| *index != axis).map(|(_, size)| size);
         if shape.rank() == 0 || !sizes.eq(labels.shape().iter()) {
             let found = format!("an input of shape {shape} and labels of shape {}", labels.shape());
             let wanted = "labels of the input's shape without the classes' axis";

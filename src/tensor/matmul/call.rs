@@ -24,7 +24,7 @@ pub(super) struct MatmulCall<'a, 'm, 'k> {
     pub start: usize,
     pub fused: &'a MatmulEpilogue,
     /// The aux output, which starts at its memory's first element.
-    pub kept: Option<&'a mut MemoryMut<'k>>,
+    pub aux: Option<&'a mut MemoryMut<'k>>,
 }
 
 /// Evaluates an expression with the element types `$operand` and `$result` of a product's dtypes.
@@ -84,7 +84,7 @@ impl<'a> MatmulCall<'a, '_, '_> {
     fn on_host<T: GemmElement, C: GemmResult<T>>(&mut self, step: &GemmStep) -> Result<()> {
         let (alpha, beta) = self.factors::<T>();
         let [of_a, of_b, of_c] = step.starts;
-        let MatmulEpilogue { bias, activation, residual, .. } = self.fused;
+        let MatmulEpilogue { bias, activation, aux_in, .. } = self.fused;
         let [left, right] = self.sides(step);
         let (a, b) = (on_host::<T>(left, of_a)?, on_host::<T>(right, of_b)?);
         let mut epilogue = HostEpilogue::new().activation(*activation);
@@ -95,11 +95,11 @@ impl<'a> MatmulCall<'a, '_, '_> {
                 false => epilogue.bias_of_columns(vector),
             };
         }
-        if let Some(residual) = residual {
+        if let Some(residual) = aux_in {
             epilogue = epilogue.residual(on_host::<C>(residual, of_c)?);
         }
-        if let Some(kept) = &mut self.kept {
-            epilogue = epilogue.aux(written_on_host::<C>(kept.host(OPERATION)?, of_c)?);
+        if let Some(aux) = &mut self.aux {
+            epilogue = epilogue.aux(written_on_host::<C>(aux.host(OPERATION)?, of_c)?);
         }
         let c = written_on_host::<C>(self.memory.host(OPERATION)?, self.start + of_c)?;
         gemm_host_with::<T, C>(&step.product, alpha, a, b, beta, c, epilogue)
@@ -112,7 +112,7 @@ impl<'a> MatmulCall<'a, '_, '_> {
         let c = self.memory.cuda(OPERATION)?;
         let at_c = c.address() + ((self.start + of_c) * result.size()) as u64;
         let addresses = [on_device(left, of_a)?.address(), on_device(right, of_b)?.address(), at_c];
-        let epilogue = device_epilogue(self.fused, self.kept.as_deref_mut(), step, result)?;
+        let epilogue = device_epilogue(self.fused, self.aux.as_deref_mut(), step, result)?;
         let epilogue = epilogue.seen(DeviceSlice::address, DeviceSliceMut::address);
         is_supported(&c.device(), &step.product, (left.dtype(), result), addresses, epilogue)
     }
@@ -123,34 +123,34 @@ impl<'a> MatmulCall<'a, '_, '_> {
         let c = self.memory.cuda(OPERATION)?;
         let stream = stream(&Device::from(c.device()))?;
         let (a, b) = (on_device(left, of_a)?, on_device(right, of_b)?);
-        let epilogue = device_epilogue(self.fused, self.kept.as_deref_mut(), step, result)?;
-        let place = from(self.start + of_c, result, c.len());
+        let epilogue = device_epilogue(self.fused, self.aux.as_deref_mut(), step, result)?;
+        let range = from(self.start + of_c, result, c.len());
         let types = (left.dtype(), result);
-        multiply(&stream, &step.product, types, scalars, (a, b, c.slice_mut(place)?), &epilogue)
+        multiply(&stream, &step.product, types, scalars, (a, b, c.slice_mut(range)?), &epilogue)
     }
 }
 
 /// The epilogue of a step, in device memory.
 fn device_epilogue<'e>(
     fused: &'e MatmulEpilogue,
-    kept: Option<&'e mut MemoryMut<'_>>,
+    aux: Option<&'e mut MemoryMut<'_>>,
     step: &GemmStep,
     result: DType,
 ) -> Result<DeviceEpilogue<'e>> {
-    let MatmulEpilogue { bias, activation, residual, is_derivative } = fused;
+    let MatmulEpilogue { bias, activation, aux_in, is_derivative } = fused;
     let [_, _, of_c] = step.starts;
     Ok(DeviceEpilogue {
         bias: bias.as_ref().map(|bias| on_device(&bias.vector, 0)).transpose()?,
         bias_by_row: bias.as_ref().is_some_and(|bias| by_row(bias, step)),
-        aux: match kept {
-            Some(kept) => {
-                let kept = kept.cuda(OPERATION)?;
-                Some(kept.slice_mut(from(of_c, result, kept.len()))?)
+        aux: match aux {
+            Some(aux) => {
+                let aux = aux.cuda(OPERATION)?;
+                Some(aux.slice_mut(from(of_c, result, aux.len()))?)
             }
             None => None,
         },
         activation: *activation,
-        residual: residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?,
+        aux_in: aux_in.as_ref().map(|aux_in| on_device(aux_in, of_c)).transpose()?,
         is_derivative: *is_derivative,
     })
 }
@@ -194,8 +194,8 @@ fn factor<S: Element>(number: Number) -> S {
     let part = size_of::<S>() / if S::DTYPE.kind() == NumberKind::Complex { 2 } else { 1 };
     let mut factor = S::zeroed();
     let bytes = bytemuck::bytes_of_mut(&mut factor);
-    for (place, word) in bytes.chunks_exact_mut(part).zip([re, im]) {
-        place.copy_from_slice(&word.to_le_bytes()[..part]);
+    for (slot, word) in bytes.chunks_exact_mut(part).zip([re, im]) {
+        slot.copy_from_slice(&word.to_le_bytes()[..part]);
     }
     factor
 }

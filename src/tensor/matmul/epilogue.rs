@@ -11,8 +11,9 @@ pub(super) struct MatmulEpilogue {
     pub bias: Option<Bias>,
     pub activation: Activation,
     /// Contiguous, of the result's shape.
-    pub residual: Option<Tensor>,
-    /// True where the residual is a pre-activation, at which the activation's derivative is taken.
+    /// The residual, or the pre-activation where `is_derivative` is true.
+    pub aux_in: Option<Tensor>,
+    /// True where the product is multiplied by the activation's derivative at `aux_in`.
     pub is_derivative: bool,
 }
 
@@ -35,9 +36,9 @@ impl MatmulEpilogue {
             Some(bias) => Bias::new(bias, shape, ranks)?,
             None => None,
         };
-        let residual = matmul.residual.map(|residual| spread("a residual", residual, shape)?.contiguous());
-        let (activation, residual) = (matmul.activation, residual.transpose()?);
-        Ok(MatmulEpilogue { bias, activation, residual, is_derivative: false })
+        let aux_in = matmul.residual.map(|residual| spread("a residual", residual, shape)?.contiguous());
+        let (activation, aux_in) = (matmul.activation, aux_in.transpose()?);
+        Ok(MatmulEpilogue { bias, activation, aux_in, is_derivative: false })
     }
 
     pub fn has_bias_of_rows(&self) -> bool {

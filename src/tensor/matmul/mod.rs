@@ -170,9 +170,9 @@ impl<'t> Matmul<'t> {
     ///
     /// As [`of`](Self::of).
     pub fn of_with_aux(&self, a: &Tensor, b: &Tensor) -> Result<(Tensor, Tensor)> {
-        let (product, kept) = self.make(a, b, true)?;
+        let (product, aux) = self.make(a, b, true)?;
         let missing = || Error::invalid(OPERATION, "nothing kept", "what the activation is applied to");
-        Ok((product, kept.ok_or_else(missing)?))
+        Ok((product, aux.ok_or_else(missing)?))
     }
 
     fn make(&self, a: &Tensor, b: &Tensor, keeps: bool) -> Result<(Tensor, Option<Tensor>)> {
@@ -185,11 +185,11 @@ impl<'t> Matmul<'t> {
         }
         let fused = MatmulEpilogue::new(self, &shape, (a.rank(), b.rank()))?;
         let mut fresh = Output::of_shape(&device, dtype, &shape)?;
-        let mut kept = if keeps { Some(Output::of_shape(&device, dtype, &shape)?) } else { None };
+        let mut aux = if keeps { Some(Output::of_shape(&device, dtype, &shape)?) } else { None };
         let layout = as_matrices(fresh.layout(), (a.rank(), b.rank()))?;
         let target = OutputTarget::new(fresh.memory_mut(), dtype, &layout);
-        self.run((a, b), Number::Integer(0), target, &fused, kept.as_mut().map(Output::memory_mut))?;
-        Ok((fresh.into_tensor(), kept.map(Output::into_tensor)))
+        self.run((a, b), Number::Integer(0), target, &fused, aux.as_mut().map(Output::memory_mut))?;
+        Ok((fresh.into_tensor(), aux.map(Output::into_tensor)))
     }
 
     /// Returns the product times the activation's derivative at a pre-activation of the product's shape, rounded once. `None`
@@ -328,7 +328,7 @@ impl<'t> Matmul<'t> {
         beta: Number,
         target: OutputTarget<'_>,
         fused: &MatmulEpilogue,
-        mut kept: Option<MemoryMut<'_>>,
+        mut aux: Option<MemoryMut<'_>>,
     ) -> Result<bool> {
         let _traced = traced::operation(OPERATION, [a, b].into_iter(), Some(target.elements()));
         if target.layout().count() == 0 {
@@ -346,12 +346,12 @@ impl<'t> Matmul<'t> {
             order: [on_a, on_b, on_c],
             conjugate: self.conjugate,
             choice: self.choice,
-            own_rows: fused.has_bias_of_rows(),
+            has_row_bias: fused.has_bias_of_rows(),
         };
         let steps = matrices.steps()?;
-        let (factors, start, kept) = ((self.alpha, beta), c.offset(), kept.as_mut());
+        let (factors, start, aux) = ((self.alpha, beta), c.offset(), aux.as_mut());
         let operands: [&Tensor; 2] = [&a, &b];
-        let mut call = MatmulCall { operands, factors, memory: &mut memory, start, fused, kept };
+        let mut call = MatmulCall { operands, factors, memory: &mut memory, start, fused, aux };
         if fused.is_derivative {
             for step in &steps {
                 if !call.is_supported(step, result)? {

@@ -65,7 +65,7 @@ pub(super) struct Matrices<'a> {
     pub conjugate: [bool; 2],
     pub choice: Option<Choice>,
     /// True if each matrix has a bias per row, so that its rows cannot join the next matrix's.
-    pub own_rows: bool,
+    pub has_row_bias: bool,
 }
 
 impl Matrices<'_> {
@@ -98,7 +98,7 @@ impl Matrices<'_> {
         while let Some(last) = repeated.last() {
             let of = |which: usize| if rows == 1 { last.strides[which] } else { leading[which] };
             let together = last.strides[1] == 0
-                && !self.own_rows
+                && !self.has_row_bias
                 && !self.order[0].transposed
                 && !self.order[2].transposed
                 && last.strides[0] == rows * of(0)
@@ -163,8 +163,8 @@ impl Matrices<'_> {
 
 /// The strides of the batch's dimensions in a layout that is broadcast to so many.
 fn batch_strides(layout: &Layout, dimensions: usize) -> Vec<usize> {
-    let own = layout.rank() - 2;
-    let of = |axis: usize| match axis.checked_sub(dimensions - own) {
+    let matrix_axis = layout.rank() - 2;
+    let of = |axis: usize| match axis.checked_sub(dimensions - matrix_axis) {
         Some(axis) if layout.shape()[axis] != 1 => layout.strides()[axis].unsigned_abs(),
         _ => 0,
     };
@@ -247,10 +247,10 @@ mod tests {
         steps_with(a, b, c, false)
     }
 
-    fn steps_with(a: &Layout, b: &Layout, c: &Layout, own_rows: bool) -> Vec<GemmStep> {
+    fn steps_with(a: &Layout, b: &Layout, c: &Layout, has_row_bias: bool) -> Vec<GemmStep> {
         let layouts = [a, b, c];
         let order = layouts.map(|layout| storage_order(layout).unwrap());
-        Matrices { layouts, order, conjugate: [false; 2], choice: None, own_rows }.steps().unwrap()
+        Matrices { layouts, order, conjugate: [false; 2], choice: None, has_row_bias }.steps().unwrap()
     }
 
     fn dense(sizes: &[usize]) -> Layout {

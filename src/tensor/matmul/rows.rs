@@ -62,7 +62,7 @@ impl TensorRows<'_> {
         if !operands.try_fold(true, |all, operand| Ok::<_, crate::Error>(all && is_read(operand)?))? {
             return Ok(None);
         }
-        let mut own = Vec::with_capacity(matrices.len());
+        let mut descriptors = Vec::with_capacity(matrices.len());
         for (weight, bias) in *matrices {
             let sizes = weight.shape();
             let &[first, second] = &sizes[..] else { return Ok(None) };
@@ -71,7 +71,7 @@ impl TensorRows<'_> {
                 return Ok(None);
             }
             let bias = bias.as_ref().map(bytes).transpose()?;
-            own.push(RowsMatrix { weight: bytes(weight)?, bias, outputs });
+            descriptors.push(RowsMatrix { weight: bytes(weight)?, bias, outputs });
         }
         let norm = match norm {
             Some(TensorRowsNorm { is_layer_norm, weight, offset, bias, eps }) => Some(RowsNorm {
@@ -89,7 +89,7 @@ impl TensorRows<'_> {
             rows,
             inputs,
             norm,
-            matrices: &own,
+            matrices: &descriptors,
             is_input_major: self.is_input_major,
             activation: self.activation,
             is_gated: self.is_gated,

@@ -1,4 +1,4 @@
-//! [`CapturedGenerators`], the generators of captured work, whose places in their streams are in device memory.
+//! [`CapturedGenerators`], the generators of captured work, whose offsets in their streams are in device memory.
 //!
 //! A captured kernel repeats its parameters, so a draw whose offset is a parameter repeats its numbers. A draw within
 //! [`CapturedGenerators::capture`] reads the generator's seed and offset from memory instead and adds the blocks that
@@ -52,10 +52,10 @@ pub(crate) struct CapturedGenerators {
     streams: Vec<CapturedStream>,
 }
 
-/// The place of a captured draw: tensors without dimensions that hold the generator's seed and offset, and the blocks of
+/// The state of a captured draw: tensors without dimensions that hold the generator's seed and offset, and the blocks of
 /// the launch before the draw.
 #[derive(Clone)]
-pub(in crate::tensor) struct StreamPlace {
+pub(in crate::tensor) struct CapturedPhiloxState {
     pub(in crate::tensor) seed: Tensor,
     pub(in crate::tensor) base: Tensor,
     pub(in crate::tensor) before: u64,
@@ -144,17 +144,17 @@ fn pair() -> Result<&'static Expression> {
     Ok(PAIR.get_or_init(|| pair))
 }
 
-/// Returns the memory that a draw of some blocks reads its place from, if this thread captures it.
+/// Returns the memory that a draw of some blocks reads its state from, if this thread captures it.
 ///
 /// # Errors
 ///
 /// [`Error::NotCapturable`] for a generator that the work before the capture did not draw from; [`Error::OutOfMemory`].
-pub(super) fn place_of_draw(
+pub(super) fn state_of_draw(
     operation: &'static str,
     generator: &Generator,
     blocks: u64,
     device: &Device,
-) -> Result<Option<StreamPlace>> {
+) -> Result<Option<CapturedPhiloxState>> {
     CURRENT.with(|current| {
         let mut current = current.borrow_mut();
         let Some(recording) = current.as_mut().filter(|recording| recording.device == *device) else {
@@ -165,8 +165,8 @@ pub(super) fn place_of_draw(
             (Some(stream), true) => {
                 let before = stream.blocks;
                 stream.blocks = before.wrapping_add(blocks);
-                let number = |index| stream.state.select(0, index);
-                Ok(Some(StreamPlace { seed: number(0)?, base: number(1)?, before }))
+                let part = |index| stream.state.select(0, index);
+                Ok(Some(CapturedPhiloxState { seed: part(0)?, base: part(1)?, before }))
             }
             (None, true) => Err(refused(operation, "a generator that the uncaptured work did not draw from")),
             (Some(_), false) => Ok(None),

@@ -9,7 +9,7 @@ use super::super::device::Device;
 use super::super::element_generator::ElementGenerator;
 use super::super::operand::TensorOperand;
 use super::super::tensor::Tensor;
-use super::{Generator, numbers_of_draw, refuse_draw_on_host};
+use super::{Generator, refuse_draw_on_host, seed_and_offset_of_draw};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph, HostOutput, largest, limits};
 use crate::types::{DType, Layout, Shape};
@@ -61,13 +61,13 @@ fn of_bits<'g>(
 
 /// The number from 0 to 1 that has as many bits as a float of the dtype tells apart there.
 fn unit(dtype: DType, bits: Expr<'_>) -> Expr<'_> {
-    let (places, all, float) = match dtype {
+    let (mantissa_bits, all, float) = match dtype {
         DType::F16 => (11, 32, DType::F32),
         DType::BF16 => (8, 32, DType::F32),
         DType::F64 => (53, 64, DType::F64),
         _ => (24, 32, DType::F32),
     };
-    (bits >> (all - places)).cast(float) * 2f64.powi(-places)
+    (bits >> (all - mantissa_bits)).cast(float) * 2f64.powi(-mantissa_bits)
 }
 
 impl Generator {
@@ -117,7 +117,7 @@ impl Generator {
             let found = format!("numbers from {low} to {high}");
             return Err(Error::invalid(OPERATION, found, "finite ends, the lower one first"));
         }
-        held(OPERATION, dtype, &operands)?;
+        check_representable(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
         let most = largest(dtype);
         ElementGenerator { operation: OPERATION, dtype, compute, operands }.draw(
@@ -130,8 +130,8 @@ impl Generator {
                 let unit = of_bits(graph, dtype, stream, |bits| unit(dtype, bits));
                 let (width, halves) = (high - low, [low, high].map(|end| end * 0.5));
                 let of_halves = unit.fma(halves[1] - halves[0], halves[0]) * 2.0;
-                let number = width.is_infinite().choose(of_halves, unit.fma(width, low)).cast(dtype);
-                number.lt(high.cast(dtype)).choose(number, low.cast(dtype))
+                let value = width.is_infinite().choose(of_halves, unit.fma(width, low)).cast(dtype);
+                value.lt(high.cast(dtype)).choose(value, low.cast(dtype))
             },
         )
     }
@@ -186,7 +186,7 @@ impl Generator {
             let found = format!("a standard deviation of {deviation}");
             return Err(Error::invalid(OPERATION, found, "one that is not negative"));
         }
-        held(OPERATION, dtype, &operands)?;
+        check_representable(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
         ElementGenerator { operation: OPERATION, dtype, compute, operands }.draw(
             &shape,
@@ -242,7 +242,7 @@ impl Generator {
             (self, blocks(&shape, if wide { 4 } else { 2 })),
             [count, low as u64],
             |graph, [], [seed, offset], [count, low]| {
-                let number = if wide {
+                let value = if wide {
                     let [rest, bits] = graph.random(DType::U64, seed, offset);
                     // The carry of the lower half of the bits.
                     let (sum, below) = (bits * count + rest.mul_high(count), bits * count);
@@ -252,7 +252,7 @@ impl Generator {
                     let [bits] = graph.random(DType::U64, seed, offset);
                     bits.mul_high(count)
                 };
-                low + number
+                low + value
             },
         )
     }
@@ -315,21 +315,21 @@ impl Generator {
         };
         refuse_draw_on_host("permutation", device)?;
         let key = || {
-            let [seed, offset] = numbers_of_draw("permutation", self, 1)?;
-            Ok([count as u64, first_number(seed, offset)?])
+            let [seed, offset] = seed_and_offset_of_draw("permutation", self, 1)?;
+            Ok([count as u64, first_word(seed, offset)?])
         };
         generator.make(&shape, device, key, |graph, [], [count, key]| graph.position().permuted(count, key))
     }
 }
 
 /// The first 64 bits of a block.
-fn first_number(seed: u64, offset: u64) -> Result<u64> {
+fn first_word(seed: u64, offset: u64) -> Result<u64> {
     let graph = Graph::new();
-    let [seed, offset] = [seed, offset].map(|number| graph.number(number, DType::U64));
-    let [number] = graph.random(DType::U64, seed, offset);
+    let [seed, offset] = [seed, offset].map(|word| graph.number(word, DType::U64));
+    let [word] = graph.random(DType::U64, seed, offset);
     let mut found = [0u64];
     let output = HostOutput::new(&mut found, Layout::from_shape(Shape::SCALAR))?;
-    graph.expression(&[number])?.run_host(&[], &[], &mut [output])?;
+    graph.expression(&[word])?.run_host(&[], &[], &mut [output])?;
     Ok(found[0])
 }
 
@@ -351,7 +351,7 @@ fn real(operation: &'static str, dtype: DType, operands: &[TensorOperand<'_>]) -
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a number among operands that the dtype does not hold.
-fn held(operation: &'static str, dtype: DType, operands: &[TensorOperand<'_>]) -> Result<()> {
+fn check_representable(operation: &'static str, dtype: DType, operands: &[TensorOperand<'_>]) -> Result<()> {
     let numbers = operands.iter().filter_map(|operand| match operand {
         TensorOperand::Number(number) => Some(*number),
         TensorOperand::Tensor(_) => None,

@@ -10,7 +10,7 @@ mod replay;
 mod sampling;
 
 pub(crate) use captured::CapturedGenerators;
-pub(in crate::tensor) use captured::{StreamPlace, refuse_draw_on_host};
+pub(in crate::tensor) use captured::{CapturedPhiloxState, refuse_draw_on_host};
 pub use generator::{Generator, GeneratorState};
 pub(crate) use replay::RecordedDraws;
-pub(in crate::tensor) use replay::{memory_of_draw, numbers_of_draw};
+pub(in crate::tensor) use replay::{memory_of_draw, seed_and_offset_of_draw};

@@ -1,10 +1,10 @@
 //! [`RecordedDraws`], the draws of some work, from which the same work draws the same numbers again.
 //!
-//! A draw takes its place in a generator's stream. [`RecordedDraws::of`] records the place of each draw of this thread's work,
-//! and [`RecordedDraws::replay`] gives these places to the draws of the same work, in order, and leaves the generators where
-//! they are. A draw that a graph captures has its place in memory, and is repeated from there.
+//! A draw has an offset in a generator's stream. [`RecordedDraws::of`] records the offset of each draw of this thread's work,
+//! and [`RecordedDraws::replay`] gives these offsets to the draws of the same work, in order, and leaves the generators where
+//! they are. A draw that a graph captures has its offset in memory, and is repeated from there.
 //!
-//! Invariant: recordings and replays nest. A draw takes its place from the innermost replay, or from its generator without
+//! Invariant: recordings and replays nest. A draw takes its offset from the innermost replay, or from its generator without
 //! one, and is noted by each recording within that replay.
 //!
 //! Tests: `tests/nn/checkpointing.rs`.
@@ -12,7 +12,7 @@
 use std::cell::RefCell;
 
 use super::Generator;
-use super::captured::{StreamPlace, place_of_draw};
+use super::captured::{CapturedPhiloxState, state_of_draw};
 use crate::error::{Error, Result};
 use crate::tensor::device::Device;
 
@@ -22,19 +22,19 @@ thread_local! {
     static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The place of a draw in the stream of its generator.
+/// The Philox state of a draw: the seed and the offset in its generator's stream.
 #[derive(Clone)]
-enum DrawPlace {
+enum PhiloxState {
     /// The seed, and the first block.
-    Numbers([u64; 2]),
-    Memory(Box<StreamPlace>),
+    Values([u64; 2]),
+    Memory(Box<CapturedPhiloxState>),
 }
 
 #[derive(Clone)]
 struct RecordedDraw {
     generator: Generator,
     blocks: u64,
-    place: DrawPlace,
+    state: PhiloxState,
 }
 
 /// The draws of some work, in order.
@@ -96,26 +96,26 @@ impl RecordedDraws {
     }
 }
 
-/// Returns the memory that a draw reads its place from: that of the repeated draw, or that of a capture.
+/// Returns the memory that a draw reads its state from: that of the repeated draw, or that of a capture.
 ///
 /// # Errors
 ///
-/// As [`place_of_draw`]; [`Error::InvalidArgument`] for a draw that the recorded work did not make.
+/// As [`state_of_draw`]; [`Error::InvalidArgument`] for a draw that the recorded work did not make.
 pub(in crate::tensor) fn memory_of_draw(
     operation: &'static str,
     generator: &Generator,
     blocks: u64,
     device: &Device,
-) -> Result<Option<StreamPlace>> {
-    match repeated_draw(operation, generator, blocks, |place| matches!(place, DrawPlace::Memory(_)))? {
-        RepeatedDraw::Found(DrawPlace::Memory(place)) => Ok(Some(*place)),
-        RepeatedDraw::Found(DrawPlace::Numbers(_)) | RepeatedDraw::Other => Ok(None),
+) -> Result<Option<CapturedPhiloxState>> {
+    match repeated_draw(operation, generator, blocks, |state| matches!(state, PhiloxState::Memory(_)))? {
+        RepeatedDraw::Found(PhiloxState::Memory(state)) => Ok(Some(*state)),
+        RepeatedDraw::Found(PhiloxState::Values(_)) | RepeatedDraw::Other => Ok(None),
         RepeatedDraw::NoReplay => {
-            let place = place_of_draw(operation, generator, blocks, device)?;
-            if let Some(place) = &place {
-                record(generator, blocks, DrawPlace::Memory(Box::new(place.clone())));
+            let state = state_of_draw(operation, generator, blocks, device)?;
+            if let Some(state) = &state {
+                record(generator, blocks, PhiloxState::Memory(Box::new(state.clone())));
             }
-            Ok(place)
+            Ok(state)
         }
     }
 }
@@ -125,37 +125,37 @@ pub(in crate::tensor) fn memory_of_draw(
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for a draw that the recorded work did not make.
-pub(in crate::tensor) fn numbers_of_draw(
+pub(in crate::tensor) fn seed_and_offset_of_draw(
     operation: &'static str,
     generator: &Generator,
     blocks: u64,
 ) -> Result<[u64; 2]> {
-    match repeated_draw(operation, generator, blocks, |place| matches!(place, DrawPlace::Numbers(_)))? {
-        RepeatedDraw::Found(DrawPlace::Numbers(numbers)) => Ok(numbers),
-        RepeatedDraw::Found(DrawPlace::Memory(_)) | RepeatedDraw::Other => {
+    match repeated_draw(operation, generator, blocks, |state| matches!(state, PhiloxState::Values(_)))? {
+        RepeatedDraw::Found(PhiloxState::Values(values)) => Ok(values),
+        RepeatedDraw::Found(PhiloxState::Memory(_)) | RepeatedDraw::Other => {
             Err(other_draw(format!("{operation} on the host in place of a captured draw")))
         }
         RepeatedDraw::NoReplay => {
-            let numbers = generator.take(blocks);
-            record(generator, blocks, DrawPlace::Numbers(numbers));
-            Ok(numbers)
+            let values = generator.take(blocks);
+            record(generator, blocks, PhiloxState::Values(values));
+            Ok(values)
         }
     }
 }
 
 enum RepeatedDraw {
     NoReplay,
-    /// The next draw has another place than the wanted one, and stays the next.
+    /// The next draw has another offset than the wanted one, and stays the next.
     Other,
-    Found(DrawPlace),
+    Found(PhiloxState),
 }
 
-/// Returns the next draw of the innermost replay, if its place is a wanted one.
+/// Returns the next draw of the innermost replay, if its offset is a wanted one.
 fn repeated_draw(
     operation: &'static str,
     generator: &Generator,
     blocks: u64,
-    is_wanted: impl Fn(&DrawPlace) -> bool,
+    is_wanted: impl Fn(&PhiloxState) -> bool,
 ) -> Result<RepeatedDraw> {
     SCOPES.with(|scopes| {
         let mut scopes = scopes.borrow_mut();
@@ -168,13 +168,13 @@ fn repeated_draw(
         let Some(draw) = draws.0.get(*next).filter(same) else {
             return Err(other_draw(format!("{operation} of {blocks} blocks as random draw {}", *next + 1)));
         };
-        if !is_wanted(&draw.place) {
+        if !is_wanted(&draw.state) {
             return Ok(RepeatedDraw::Other);
         }
         let draw = draw.clone();
         *next += 1;
         note(&mut scopes, &draw);
-        Ok(RepeatedDraw::Found(draw.place))
+        Ok(RepeatedDraw::Found(draw.state))
     })
 }
 
@@ -183,11 +183,11 @@ fn other_draw(found: String) -> Error {
 }
 
 /// Records a draw of this thread.
-fn record(generator: &Generator, blocks: u64, place: DrawPlace) {
+fn record(generator: &Generator, blocks: u64, state: PhiloxState) {
     SCOPES.with(|scopes| {
         let mut scopes = scopes.borrow_mut();
         if !scopes.is_empty() {
-            note(&mut scopes, &RecordedDraw { generator: generator.clone(), blocks, place });
+            note(&mut scopes, &RecordedDraw { generator: generator.clone(), blocks, state });
         }
     });
 }

@@ -104,7 +104,7 @@ impl Generator {
             return Err(Error::invalid(OPERATION, "weights whose sum overflows", "a finite sum"));
         }
         // Less than the total, because a uniform number is at most 1 - 2^-53.
-        let places = self.rand(&drawn, DType::F64, &device)?.mul(&total)?;
-        sums.searchsorted_unchecked(&places, true)
+        let points = self.rand(&drawn, DType::F64, &device)?.mul(&total)?;
+        sums.searchsorted_unchecked(&points, true)
     }
 }

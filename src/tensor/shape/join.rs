@@ -23,6 +23,8 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) without tensors, for an axis that is not there or other sizes that differ,
     /// [`DeviceMismatch`](Error::DeviceMismatch), [`DTypeMismatch`](Error::DTypeMismatch) for dtypes without a common one,
     /// and errors of memory.
+    #[doc(alias = "concat")]
+    #[doc(alias = "concatenate")]
     pub fn cat(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
         const OPERATION: &str = "cat";
         let device = one_device(OPERATION, tensors.iter().copied())?;

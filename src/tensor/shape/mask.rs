@@ -154,8 +154,8 @@ fn filling(mask: &Tensor, values: &[TensorOperand<'_>], dtype: DType) -> Result<
 fn expression(bits: DType, side: Side) -> Result<&'static Expression> {
     const KINDS: usize = DType::ALL.len();
     static CACHE: [OnceLock<Expression>; 2 * KINDS] = [const { OnceLock::new() }; 2 * KINDS];
-    let place = &CACHE[2 * bits as usize + usize::from(side == Side::Upper)];
-    if let Some(known) = place.get() {
+    let cell = &CACHE[2 * bits as usize + usize::from(side == Side::Upper)];
+    if let Some(known) = cell.get() {
         return Ok(known);
     }
     let graph = Graph::new();
@@ -166,5 +166,5 @@ fn expression(bits: DType, side: Side) -> Result<&'static Expression> {
         Side::Upper => across.ge(diagonal),
     };
     let made = graph.expression(&[kept.choose(element, graph.number(0, bits))])?;
-    Ok(place.get_or_init(|| made))
+    Ok(cell.get_or_init(|| made))
 }

@@ -66,8 +66,8 @@ impl Tensor {
                 return Err(Error::invalid(OPERATION, found, wanted));
             }
         }
-        if let Padding::Constant(number) = padding {
-            return self.padded_with(widths, number);
+        if let Padding::Constant(value) = padding {
+            return self.padded_with(widths, value);
         }
         let mut padded = self.clone();
         for (axis, &(before, behind)) in widths.iter().enumerate().filter(|(_, width)| **width != (0, 0)) {
@@ -105,19 +105,19 @@ impl Tensor {
         Ok([self.view_as(before), self.view_as(behind)])
     }
 
-    fn padded_with(&self, widths: &[(usize, usize)], number: Number) -> Result<Tensor> {
+    fn padded_with(&self, widths: &[(usize, usize)], value: Number) -> Result<Tensor> {
         let mut sizes = self.shape().to_vec();
         for (size, (before, behind)) in sizes.iter_mut().zip(widths) {
             *size = size.saturating_add(before.saturating_add(*behind));
         }
         let mut fresh = Output::of_shape(&self.device(), self.dtype(), &Shape::new(&sizes)?)?;
-        let number = Tensor::full(&[], number, self.dtype(), &self.device())?;
+        let value = Tensor::full(&[], value, self.dtype(), &self.device())?;
         // The border of each axis is that of what is inside of the axes before it, so every element is written once.
         let mut inside = *fresh.layout();
         for (axis, &(before, behind)) in widths.iter().enumerate() {
             let (at, size) = (axis as isize, self.shape()[axis]);
-            copy_into(&number, &mut fresh, inside.narrow(at, 0, before)?)?;
-            copy_into(&number, &mut fresh, inside.narrow(at, before + size, behind)?)?;
+            copy_into(&value, &mut fresh, inside.narrow(at, 0, before)?)?;
+            copy_into(&value, &mut fresh, inside.narrow(at, before + size, behind)?)?;
             inside = inside.narrow(at, before, size)?;
         }
         copy_into(self, &mut fresh, inside)?;

@@ -53,6 +53,7 @@ impl Tensor {
     /// # Errors
     ///
     /// [`InvalidArgument`](Error::InvalidArgument) for more dimensions or elements than there can be; those of memory.
+    #[doc(alias = "tile")]
     pub fn repeat(&self, times: &[usize]) -> Result<Tensor> {
         if times.len() > MAX_RANK {
             let found = format!("{} axes", times.len());

@@ -242,6 +242,7 @@ impl Tensor {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] where another size would change.
+    #[doc(alias = "broadcast_to")]
     pub fn expand(&self, shape: &[usize]) -> Result<Tensor> {
         Ok(self.view_as(self.layout().expand(&Shape::new(shape)?)?))
     }
@@ -375,8 +376,8 @@ fn moved(layout: &Layout, from: &[isize], to: &[isize]) -> Result<Layout> {
     };
     let (from, to) = (resolve(from)?, resolve(to)?);
     let mut order: Vec<Option<usize>> = vec![None; layout.rank()];
-    for (&axis, &place) in from.iter().zip(&to) {
-        if order[place].replace(axis).is_some() {
+    for (&axis, &position) in from.iter().zip(&to) {
+        if order[position].replace(axis).is_some() {
             return Err(wrong());
         }
     }

@@ -123,13 +123,13 @@ impl Tensor {
         let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
         let bounds = Tensor::from_slice(&[min, max, bins as f64, scale], &[4], &self.device())?;
         let [min, max, count, scale] = [0, 1, 2, 3].map(|at| bounds.select(0, at));
-        let numbers = fuse([&wide, &min?, &max?, &count?, &scale?], |[x, min, max, count, scale]| {
+        let indices = fuse([&wide, &min?, &max?, &count?, &scale?], |[x, min, max, count, scale]| {
             let least = min * scale;
             let share = (x * scale - least) / (max * scale - least);
             let bin = (share * count).floor().minimum(count - 1);
             (x.ge(min) & x.le(max)).choose(bin, -1).cast(DType::I64)
         })?;
-        tally(OPERATION, &numbers, bins)?.cast(self.dtype())
+        tally(OPERATION, &indices, bins)?.cast(self.dtype())
     }
 
     /// Returns the number of elements between each two neighbours of `edges`, of one dimension and sorted, as i64. A bin holds
@@ -173,13 +173,13 @@ impl Tensor {
                 });
             }
         }
-        let places = search(OPERATION, edges, self, true, Sequences::Sorted)?;
+        let positions = search(OPERATION, edges, self, true, Sequences::Sorted)?;
         let last = edges.select(0, -1)?;
         let at_end = self.eq(&last)?;
-        let numbers = fuse((&places, &at_end, bins as i64), |[place, at_end, bins]| {
-            at_end.choose(bins - 1, place - 1)
+        let indices = fuse((&positions, &at_end, bins as i64), |[position, at_end, bins]| {
+            at_end.choose(bins - 1, position - 1)
         })?;
-        tally(OPERATION, &numbers, bins)
+        tally(OPERATION, &indices, bins)
     }
 }
 
@@ -206,23 +206,23 @@ fn count_on_device(
 }
 
 /// Returns the number of occurrences of each integer below `count`; others are left out.
-fn tally(operation: &'static str, numbers: &Tensor, count: usize) -> Result<Tensor> {
-    let is_narrow = numbers.dtype() == DType::I32 && !numbers.device().is_cpu();
-    let numbers = if is_narrow { flat(numbers)? } else { flat(&numbers.cast(DType::I64)?)? };
-    let mut counts = Tensor::zeros(&[count], DType::I64, &numbers.device())?;
+fn tally(operation: &'static str, indices: &Tensor, count: usize) -> Result<Tensor> {
+    let is_narrow = indices.dtype() == DType::I32 && !indices.device().is_cpu();
+    let indices = if is_narrow { flat(indices)? } else { flat(&indices.cast(DType::I64)?)? };
+    let mut counts = Tensor::zeros(&[count], DType::I64, &indices.device())?;
     kernel::run(
         operation,
-        [&numbers],
+        [&indices],
         [&mut counts],
-        |[numbers], [mut counts]| {
-            sort::tally_host(numbers.as_slice()?, counts.as_slice_mut()?);
+        |[indices], [mut counts]| {
+            sort::tally_host(indices.as_slice()?, counts.as_slice_mut()?);
             Ok(())
         },
-        |stream, [numbers], [mut counts]| {
+        |stream, [indices], [mut counts]| {
             if is_narrow {
-                sort::tally::<i32>(stream, numbers.as_slice()?, counts.as_slice_mut()?)
+                sort::tally::<i32>(stream, indices.as_slice()?, counts.as_slice_mut()?)
             } else {
-                sort::tally::<i64>(stream, numbers.as_slice()?, counts.as_slice_mut()?)
+                sort::tally::<i64>(stream, indices.as_slice()?, counts.as_slice_mut()?)
             }
         },
     )?;

@@ -86,12 +86,12 @@ impl Tensor {
         const OPERATION: &str = "isin";
         let dtype = self.dtype().promote(elements.dtype())?;
         let set = sorted(&elements.cast(dtype)?)?;
-        let places = search(OPERATION, &set, self, false, Sequences::Sorted)?;
+        let positions = search(OPERATION, &set, self, false, Sequences::Sorted)?;
         if set.count() == 0 {
             return Tensor::zeros(self.shape(), DType::Bool, &self.device());
         }
-        // A value greater than all others has no place; the last one differs from it.
-        let found = set.take_unchecked(&places.minimum(set.count() as i64 - 1)?)?;
+        // A value greater than all others has no position; the last one differs from it.
+        let found = set.take_unchecked(&positions.minimum(set.count() as i64 - 1)?)?;
         found.eq(&self.cast(dtype)?)
     }
 }

@@ -60,7 +60,7 @@ impl AxisRows {
         self.elements.shape().last().copied().unwrap_or(1)
     }
 
-    /// Returns a result of rows with its axis in the tensor's place.
+    /// Returns a result of rows with its axis in the tensor's position.
     fn restore(&self, result: &Tensor) -> Result<Tensor> {
         if self.is_scalar { result.squeeze(0) } else { result.movedim(&[-1], &[self.axis]) }
     }
@@ -157,8 +157,8 @@ impl AxisRows {
         let mut positions = Output::of_shape(&device, DType::I64, elements.shape())?;
         let memory = elements.memory().cuda(operation)?.slice(bytes_of(elements))?;
         let sorted = values.memory_mut().into_cuda(operation)?;
-        let places = positions.memory_mut().into_cuda(operation)?.reinterpret_mut()?;
-        sort::sort(&device.stream()?, key, memory, elements.count() / length, sorted, places)?;
+        let indices = positions.memory_mut().into_cuda(operation)?.reinterpret_mut()?;
+        sort::sort(&device.stream()?, key, memory, elements.count() / length, sorted, indices)?;
         Ok(SortedRows { values: values.into_tensor(), positions: positions.into_tensor() })
     }
 }
@@ -178,10 +178,10 @@ struct SortedRows {
 }
 
 impl SortedRows {
-    /// Returns the element of each row at a place in sorted order, with its position. `places` has size 1 along the last
+    /// Returns the element of each row at a position in sorted order, with its position. `positions` has size 1 along the last
     /// axis, which the results lack.
-    fn at(&self, places: &Tensor) -> Result<(Tensor, Tensor)> {
-        let pick = |of: &Tensor| of.gather_unchecked(-1, places)?.squeeze(-1);
+    fn at(&self, positions: &Tensor) -> Result<(Tensor, Tensor)> {
+        let pick = |of: &Tensor| of.gather_unchecked(-1, positions)?.squeeze(-1);
         Ok((pick(&self.values)?, pick(&self.positions)?))
     }
 }
@@ -200,7 +200,7 @@ fn flat(tensor: &Tensor) -> Result<Tensor> {
     Ok(layout.map_or_else(|| dense.clone(), |layout: Layout| dense.view_as(layout)))
 }
 
-/// The number of an element for each of `count` places.
-fn numbers(count: usize, like: &Tensor) -> Result<Tensor> {
+/// The number of an element for each of `count` positions.
+fn indices(count: usize, like: &Tensor) -> Result<Tensor> {
     Tensor::arange(0i64, count as i64, 1i64, DType::I64, &like.device())
 }

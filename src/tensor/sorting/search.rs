@@ -8,7 +8,7 @@ use crate::tensor::kernel::{self, Output};
 use crate::types::DType;
 
 impl Tensor {
-    /// Returns, for each value, the place at which it would be inserted into this sorted tensor, as i64: before equal
+    /// Returns, for each value, the position at which it would be inserted into this sorted tensor, as i64: before equal
     /// elements, or behind them if `right`.
     ///
     /// A tensor of one dimension serves values of any shape. Otherwise both tensors have the same sizes but for the last
@@ -16,7 +16,7 @@ impl Tensor {
     /// the order of [`sort`](Self::sort).
     ///
     /// On the CPU a sequence that is not sorted is an error. On a CUDA device its order is not checked, as in NumPy and PyTorch,
-    /// because the call would have to wait for the device; each result of such a row is a place from 0 to the row's length,
+    /// because the call would have to wait for the device; each result of such a row is a position from 0 to the row's length,
     /// without further meaning.
     ///
     /// ```
@@ -44,7 +44,7 @@ impl Tensor {
         search("searchsorted", self, values, right, Sequences::Sorted)
     }
 
-    /// Returns the number of the bucket of each element, as i64: the place at which it would be inserted into the sorted
+    /// Returns the number of the bucket of each element, as i64: the position at which it would be inserted into the sorted
     /// `boundaries`, of one dimension. PyTorch's `bucketize`: bucket i holds the x with b\[i-1\] < x <= b\[i\], or, if `right`,
     /// those with b\[i-1\] <= x < b\[i\]. As in [`searchsorted`](Self::searchsorted), the order of the boundaries is
     /// checked on the CPU.
@@ -96,13 +96,13 @@ pub(super) fn search(
     let rows = sequences.shape().split_last().map_or(1, |(_, sizes)| sizes.iter().product());
     let [sequences, values] = [sequences, values].map(|tensor| tensor.cast(dtype)?.contiguous());
     let (sequences, values) = (sequences?, values?);
-    let mut places = Output::of_shape(&values.device(), DType::I64, values.shape())?;
+    let mut positions = Output::of_shape(&values.device(), DType::I64, values.shape())?;
     let bytes = [&sequences, &values].map(bytes_of);
     kernel::run(
         operation,
         [&sequences, &values],
-        [&mut places],
-        |_, [mut places]| {
+        [&mut positions],
+        |_, [mut positions]| {
             let [sequences, values] =
                 [(&sequences, &bytes[0]), (&values, &bytes[1])].map(|(tensor, bytes)| {
                     crate::tensor::storage::part(tensor.memory().host(operation)?, bytes.clone())
@@ -111,22 +111,22 @@ pub(super) fn search(
             if order == Sequences::Unknown {
                 check_order(operation, key, sequences, rows)?;
             }
-            sort::search_host(key, sequences, values?, rows, right, places.as_slice_mut()?)
+            sort::search_host(key, sequences, values?, rows, right, positions.as_slice_mut()?)
         },
-        |stream, _, [mut places]| {
+        |stream, _, [mut positions]| {
             let sequences = sequences.memory().cuda(operation)?.slice(bytes[0].clone())?;
             let values = values.memory().cuda(operation)?.slice(bytes[1].clone())?;
-            sort::search(stream, key, sequences, values, rows, right, places.as_slice_mut()?)
+            sort::search(stream, key, sequences, values, rows, right, positions.as_slice_mut()?)
         },
     )?;
-    Ok(places.into_tensor())
+    Ok(positions.into_tensor())
 }
 
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for rows on the CPU that are not sorted.
 fn check_order(operation: &'static str, key: SortKey, sequences: &[u8], rows: usize) -> Result<()> {
-    let Some((row, place)) = sort::first_unsorted_host(key, sequences, rows)? else { return Ok(()) };
-    let found = format!("sequences whose row {row} decreases at position {place}");
+    let Some((row, position)) = sort::first_unsorted_host(key, sequences, rows)? else { return Ok(()) };
+    let found = format!("sequences whose row {row} decreases at position {position}");
     Err(Error::invalid(operation, found, "sorted sequences; sort them first"))
 }

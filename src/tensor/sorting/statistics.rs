@@ -1,6 +1,6 @@
 //! Statistics of sorted rows: medians, quantiles, modes.
 
-use super::{AxisRows, numbers};
+use super::{AxisRows, indices};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::tensor::{Tensor, fuse};
@@ -61,7 +61,7 @@ impl Tensor {
         rows.check_not_empty(operation)?;
         let (sorted, length) = (rows.sort(operation, false)?, rows.length() as i64);
         let nans = count_nans(&sorted.values)?;
-        let places = match policy {
+        let positions = match policy {
             // NaN is sorted behind the numbers.
             NanPolicy::Propagate => fuse((&nans, length, (length - 1) / 2), |[nans, length, middle]| {
                 nans.gt(0).choose(length - nans, middle)
@@ -70,13 +70,13 @@ impl Tensor {
                 fuse((&nans, length), |[nans, length]| (length - nans - 1).maximum(0).floor_divide(2))
             }
         }?;
-        sorted.at(&places)
+        sorted.at(&positions)
     }
 
     /// Returns the `q`-th quantile along `axis`: 0 is the smallest element, 0.5 the middle, 1 the largest. Between two
     /// elements it interpolates linearly, as [`lerp`](Self::lerp) does. A row with NaN gives NaN.
     ///
-    /// The result has this tensor's dtype, f32 or f64. The place q (n - 1) is computed in f64.
+    /// The result has this tensor's dtype, f32 or f64. The position q (n - 1) is computed in f64.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -138,7 +138,7 @@ impl Tensor {
         let below = fuse([&ranks], |[rank]| rank.floor().cast(DType::I64))?;
         let above = fuse([&ranks], |[rank]| rank.ceil().cast(DType::I64))?;
         let weights = fuse([&ranks], |[rank]| rank - rank.floor())?.cast(dtype)?.squeeze(-1)?;
-        let at = |places: &Tensor| sorted.gather_unchecked(-1, places)?.squeeze(-1);
+        let at = |positions: &Tensor| sorted.gather_unchecked(-1, positions)?.squeeze(-1);
         let (low, high) = (at(&below)?, at(&above)?);
         // Two equal infinities have no difference.
         let between = fuse([&low, &high, &weights], |[low, high, weight]| {
@@ -169,12 +169,12 @@ impl Tensor {
         let rows = AxisRows::new(OPERATION, self, axis)?;
         rows.check_not_empty(OPERATION)?;
         let sorted = rows.sort(OPERATION, false)?;
-        let places = numbers(rows.length(), self)?;
-        // The place at which the run of equal elements begins that a place belongs to.
-        let starts = fuse([&differs_from_previous(&sorted.values)?, &places], |[is_first, place]| {
-            is_first.choose(place, 0)
+        let positions = indices(rows.length(), self)?;
+        // The position at which the run of equal elements begins that a position belongs to.
+        let starts = fuse([&differs_from_previous(&sorted.values)?, &positions], |[is_first, position]| {
+            is_first.choose(position, 0)
         })?;
-        let lengths = places.sub(&starts.cummax(-1)?)?;
+        let lengths = positions.sub(&starts.cummax(-1)?)?;
         // The first greatest length is at the end of the longest run.
         sorted.at(&lengths.argmax_keepdim(-1)?)
     }

@@ -42,7 +42,7 @@ use crate::variant;
 const TIME: Duration = Duration::from_millis(1000);
 const WHOLE_TIME: Duration = Duration::from_secs(5);
 /// The cases that run even on a slow machine.
-const LEAST: u64 = 100;
+const MIN_CASES: u64 = 100;
 /// The bytes of the largest allocation of a case. The valid files have some kilobytes.
 const MAX_ALLOCATED: usize = 8 << 20;
 const SEED: u64 = 0x5E1_7ED6E;
@@ -103,7 +103,7 @@ pub fn run(
         if chosen.is_some() {
             return Ok(());
         }
-        if number >= LEAST && Instant::now() >= end {
+        if number >= MIN_CASES && Instant::now() >= end {
             break;
         }
     }

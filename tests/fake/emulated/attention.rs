@@ -46,7 +46,7 @@ const MULTIPROCESSORS: i32 = 2;
 trait Element: Pod {
     const DTYPE: DType;
     const UNIT: f64;
-    const SMALLEST: f64;
+    const MIN_POSITIVE: f64;
     fn nearest(x: f64) -> Self;
     fn value(self) -> f64;
     fn bits(self) -> u16;
@@ -57,7 +57,7 @@ macro_rules! elements {
         impl Element for $element {
             const DTYPE: DType = $dtype;
             const UNIT: f64 = $unit;
-            const SMALLEST: f64 = $smallest;
+            const MIN_POSITIVE: f64 = $smallest;
             fn nearest(x: f64) -> Self {
                 <$element>::from_f64(x)
             }
@@ -296,7 +296,7 @@ fn reference<T: Element>(case: &Case, [q, k, v, d_o]: [&Array; 4], layouts: &[La
                 let p: Vec<f64> = scores.iter().map(|score| (score - own_lse).exp()).collect();
                 for (key, p) in keys.clone().zip(&p) {
                     result.value.add(at, *p, v.row(batch, key_head, key));
-                    result.magnitude.add(at, p + T::SMALLEST, abs_v.row(batch, key_head, key));
+                    result.magnitude.add(at, p + T::MIN_POSITIVE, abs_v.row(batch, key_head, key));
                 }
                 let of_result = d_o.row(batch, head, query);
                 let abs_of_result = abs_do.row(batch, head, query);
@@ -309,13 +309,13 @@ fn reference<T: Element>(case: &Case, [q, k, v, d_o]: [&Array; 4], layouts: &[La
                     let d_s = case.scale() * p * change;
                     // P and dS are rounded, and delta is that of a rounded result.
                     let abs_ds = case.scale()
-                        * ((p + T::SMALLEST) * (2.0 * change.abs() + 2.0 * abs_delta) + T::SMALLEST);
+                        * ((p + T::MIN_POSITIVE) * (2.0 * change.abs() + 2.0 * abs_delta) + T::MIN_POSITIVE);
                     d_q.value.add(at, d_s, k.row(batch, key_head, key));
                     d_q.magnitude.add(at, abs_ds, abs_k.row(batch, key_head, key));
                     d_k.value.add(at_key, d_s, row);
                     d_k.magnitude.add(at_key, abs_ds, abs_q.row(batch, head, query));
                     d_v.value.add(at_key, p, of_result);
-                    d_v.magnitude.add(at_key, p + T::SMALLEST, abs_of_result);
+                    d_v.magnitude.add(at_key, p + T::MIN_POSITIVE, abs_of_result);
                 }
             }
         }
@@ -327,7 +327,7 @@ fn reference<T: Element>(case: &Case, [q, k, v, d_o]: [&Array; 4], layouts: &[La
 fn compare_element<T: Element>(element: T, value: f64, magnitude: f64) -> Result<(), String> {
     let found = element.value();
     // Numbers without terms are 0 exactly.
-    let least = if magnitude == 0.0 { 0.0 } else { T::SMALLEST };
+    let least = if magnitude == 0.0 { 0.0 } else { T::MIN_POSITIVE };
     let allowed = 1.25 * T::UNIT * (magnitude + value.abs() + least);
     if (found - value).abs() > allowed || found.is_nan() {
         return Err(format!("{found} in place of {value} within {allowed}"));

@@ -152,10 +152,10 @@ fn run(ptxas: &Path, path: &Path, target: Target, made: &Path) -> Result<String,
         .map_err(|error| format!("{} cannot be run: {error}", ptxas.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let (place, name) = (path.display().to_string(), name_of(path));
+        let (path_text, name) = (path.display().to_string(), name_of(path));
         return Err(format!(
             "ptxas for {target} refused {name}:\n{}",
-            said.replace(&place, &name).trim_end()
+            said.replace(&path_text, &name).trim_end()
         ));
     }
     Ok(said.into_owned())

@@ -36,10 +36,10 @@ pub fn scan(folder: &Path, text: &[u8], paths: &[PathBuf]) -> Includes {
                 continue;
             };
             let others = std::iter::once(folder).chain(paths.iter().map(PathBuf::as_path));
-            let places =
+            let folders =
                 std::iter::once((own.as_path(), prefix.as_str())).chain(others.map(|path| (path, "")));
-            for (place, prefix) in places {
-                let path = place.join(&wanted);
+            for (parent, prefix) in folders {
+                let path = parent.join(&wanted);
                 // A file included several times is read once. The compiler reports a file that cannot be read.
                 let Ok(canonical) = path.canonicalize() else { continue };
                 if !path.is_file() || !seen.insert(canonical) {
@@ -49,7 +49,7 @@ pub fn scan(folder: &Path, text: &[u8], paths: &[PathBuf]) -> Includes {
                 let name = plain_name(prefix, &wanted);
                 let folder_name =
                     name.rsplit_once('/').map(|(folder, _)| folder).unwrap_or_default().to_owned();
-                let folder = path.parent().unwrap_or(place).to_owned();
+                let folder = path.parent().unwrap_or(parent).to_owned();
                 waiting.push((folder, folder_name, bytes.clone()));
                 found.files.push(Included { name, bytes });
             }

@@ -92,8 +92,8 @@ pub struct LabelSource {
 }
 
 impl LabelSource {
-    /// Returns the place of a row's label.
-    fn place(&self, row: usize) -> String {
+    /// Returns the location of a row's label.
+    fn label_location(&self, row: usize) -> String {
         match self.lines.get(row) {
             Some(line) => format!("in line {line}"),
             None => format!("in row {row}"),
@@ -123,7 +123,7 @@ impl LabelSource {
                 Labels::Numbers(numbers) => numbers[row].to_string(),
                 Labels::Names(labels) => format!("'{}'", labels[row]),
             };
-            return Err(refusal(&self.path, format!("label {label} {}", self.place(row)), wanted()));
+            return Err(refusal(&self.path, format!("label {label} {}", self.label_location(row)), wanted()));
         }
         if resolved.len() != rows {
             let found = format!("{} labels", resolved.len());

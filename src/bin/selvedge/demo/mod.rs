@@ -74,7 +74,7 @@ fn device_json(device: &Device) -> Value {
 
 fn report(device: &Device, reason: Option<&Error>, done: &Demonstration) -> Report {
     let style = Style::of_stdout();
-    let place = match device.as_cuda() {
+    let device_text = match device.as_cuda() {
         None => {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             format!("the CPU ({})", output::counted(threads as u64, "processor"))
@@ -84,7 +84,7 @@ fn report(device: &Device, reason: Option<&Error>, done: &Demonstration) -> Repo
             format!("{} (device {}, compute capability {major}.{minor})", device.name(), device.ordinal())
         }
     };
-    let mut text = format!("{}\n", style.bold(&format!("selvedge demo on {place}")));
+    let mut text = format!("{}\n", style.bold(&format!("selvedge demo on {device_text}")));
     text += &reason.map(reason_text).unwrap_or_default();
     text += &format!("\n{}\n{}\n", style.dim("a tensor"), done.tensor);
     let mut table = Table::with_head("<<<>>>", ["operation", "dtype", "shape", "time", "speed", "error"]);

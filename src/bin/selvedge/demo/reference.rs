@@ -16,8 +16,8 @@ pub fn gate(x: &[f32], y: &[f32], found: &[f32]) -> Result<f64, String> {
         let (wide_x, wide_y) = (f64::from(*x), f64::from(*y));
         let wanted = wide_x / (1.0 + (-wide_x).exp()) * wide_y;
         // The last place of the value, as f32 has it; of subnormal numbers the least.
-        let place = wanted.abs().max(f64::from(f32::MIN_POSITIVE)) * f64::from(f32::EPSILON);
-        let ulps = (f64::from(*found) - wanted).abs() / place;
+        let ulp = wanted.abs().max(f64::from(f32::MIN_POSITIVE)) * f64::from(f32::EPSILON);
+        let ulps = (f64::from(*found) - wanted).abs() / ulp;
         if ulps.is_nan() || ulps > GATE_ULPS {
             return Err(format!(
                 "element {index} of x = {x}, y = {y} is {found}, but {wanted:e} when computed in f64"

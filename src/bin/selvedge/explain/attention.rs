@@ -4,7 +4,7 @@ use selvedge::attention::{Band, Dropout, Pass, Plan, PlannedKernel, Problem};
 use selvedge::types::Layout;
 use serde_json::{Value, json};
 
-use super::{place, properties};
+use super::{device_text, properties};
 use crate::failure::Failure;
 use crate::options::AttentionOptions;
 use crate::output::Report;
@@ -54,5 +54,5 @@ pub fn attention(options: &AttentionOptions) -> Result<Report, Failure> {
         "stored_probabilities": plan.stored_probabilities(),
         "lacks": plan.unsupported().map(ToString::to_string),
     });
-    Ok(Report { text: format!("On {}:\n{plan}\n", place(here)), json })
+    Ok(Report { text: format!("On {}:\n{plan}\n", device_text(here)), json })
 }

@@ -7,7 +7,7 @@ use selvedge::types::{DType, Layout, Shape};
 use serde_json::{Value, json};
 
 use super::text::{self, DefaultAxes, Parsed};
-use super::{place, properties};
+use super::{device_text, properties};
 use crate::failure::{BAD_INPUT, Failure};
 use crate::options::ExprOptions;
 use crate::output::Report;
@@ -218,7 +218,7 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     });
     let operands: Vec<String> =
         inputs.iter().chain([&result]).map(|operand| format!("  {operand}\n")).collect();
-    let (place, expression) = (place(here), &options.text);
-    let text = format!("On {place}:\n{expression}\n{}{}", operands.concat(), kernels.text);
+    let (device_text, expression) = (device_text(here), &options.text);
+    let text = format!("On {device_text}:\n{expression}\n{}{}", operands.concat(), kernels.text);
     Ok(Report { text, json })
 }

@@ -76,10 +76,10 @@ fn matmul(options: &MatmulOptions) -> Result<Report, Failure> {
         "copied": plan.copied().iter().map(char::to_string).collect::<Vec<_>>(),
         "others": lacking,
     });
-    let place = place(here);
-    Ok(Report { text: format!("On {place}:\n{plan}\n"), json })
+    let device_text = device_text(here);
+    Ok(Report { text: format!("On {device_text}:\n{plan}\n"), json })
 }
 
-fn place(here: bool) -> &'static str {
+fn device_text(here: bool) -> &'static str {
     if here { "device 0" } else { "a device that is not here" }
 }

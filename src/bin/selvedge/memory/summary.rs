@@ -175,12 +175,12 @@ fn bar(segment: &SegmentSnapshot) -> String {
     let totals = Totals::of(&segment.blocks);
     // Blocks follow each other within 64 bits.
     let memory = totals.live + totals.cached;
-    let place = |part: u64| (u128::from(memory) * u128::from(part) / u128::from(BAR)) as u64;
+    let byte_of = |part: u64| (u128::from(memory) * u128::from(part) / u128::from(BAR)) as u64;
     let mut blocks = segment.blocks.iter().filter(|block| block.state != BlockState::Unmapped);
     let (mut end_of_block, mut state) = (0, BlockState::Cached);
     let mut bar = String::new();
     for part in 0..BAR {
-        let (mut at, end) = (place(part), place(part + 1));
+        let (mut at, end) = (byte_of(part), byte_of(part + 1));
         let (mut live, mut cached) = (0, 0);
         while at < end {
             if at >= end_of_block {

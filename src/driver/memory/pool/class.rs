@@ -19,7 +19,7 @@ const SMALL_CLASSES: usize = EVEN_CLASSES + 7 * 16;
 /// A size class: its size and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
-    pub(crate) number: usize,
+    pub(crate) index: usize,
     pub(crate) bytes: u64,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Class {
 pub(crate) fn class_of(bytes: u64) -> Option<Class> {
     if bytes <= EVEN {
         let grains = bytes.max(1).div_ceil(GRAIN);
-        return Some(Class { number: grains as usize - 1, bytes: grains * GRAIN });
+        return Some(Class { index: grains as usize - 1, bytes: grains * GRAIN });
     }
     if bytes > 1 << 62 {
         return None;
@@ -39,21 +39,21 @@ pub(crate) fn class_of(bytes: u64) -> Option<Class> {
     let step_power = power - parts_power;
     // From 1 to the number of steps.
     let steps = (bytes - (1 << power)).div_ceil(1 << step_power);
-    let number = first + (((power - first_power) as usize) << parts_power) + steps as usize - 1;
-    Some(Class { number, bytes: (1 << power) + (steps << step_power) })
+    let index = first + (((power - first_power) as usize) << parts_power) + steps as usize - 1;
+    Some(Class { index, bytes: (1 << power) + (steps << step_power) })
 }
 
 /// Returns the size of the class with this number.
-pub(crate) fn bytes_of(number: usize) -> u64 {
-    let parts = |number: usize, first_power: u32, parts_power: u32| {
-        let power = first_power + (number >> parts_power) as u32;
-        let steps = (number as u64 & ((1 << parts_power) - 1)) + 1;
+pub(crate) fn bytes_of(index: usize) -> u64 {
+    let parts = |index: usize, first_power: u32, parts_power: u32| {
+        let power = first_power + (index >> parts_power) as u32;
+        let steps = (index as u64 & ((1 << parts_power) - 1)) + 1;
         (1 << power) + (steps << (power - parts_power))
     };
-    match number {
-        0..EVEN_CLASSES => (number as u64 + 1) * GRAIN,
-        EVEN_CLASSES..SMALL_CLASSES => parts(number - EVEN_CLASSES, 13, 4),
-        _ => parts(number - SMALL_CLASSES, 20, 6),
+    match index {
+        0..EVEN_CLASSES => (index as u64 + 1) * GRAIN,
+        EVEN_CLASSES..SMALL_CLASSES => parts(index - EVEN_CLASSES, 13, 4),
+        _ => parts(index - SMALL_CLASSES, 20, 6),
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
             let bytes = bytes.max(1);
             let class = class_of(bytes).unwrap();
             assert!(class.bytes >= bytes && class.bytes.is_multiple_of(512), "{bytes} -> {class:?}");
-            assert_eq!(bytes_of(class.number), class.bytes, "{bytes} -> {class:?}");
+            assert_eq!(bytes_of(class.index), class.bytes, "{bytes} -> {class:?}");
             let lost = class.bytes - bytes;
             assert!(lost < 512 || lost * 16 <= bytes, "{bytes} -> {class:?}");
             assert!(bytes <= 1 << 20 || lost * 64 <= bytes, "{bytes} -> {class:?}");
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn numbers_are_without_gaps_and_in_order() {
-        let mut class = Class { number: 0, bytes: 512 };
+        let mut class = Class { index: 0, bytes: 512 };
         while class.bytes < 1 << 50 {
             let next = class_of(class.bytes + 1).unwrap();
-            assert_eq!(next.number, class.number + 1, "after {class:?}");
+            assert_eq!(next.index, class.index + 1, "after {class:?}");
             assert!(next.bytes > class.bytes);
             class = next;
         }

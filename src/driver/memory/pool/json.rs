@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_text_is_an_error_with_its_place() {
+    fn damaged_text_is_an_error_with_its_position() {
         for text in ["[1,2", "[1 2]", "[1,]", "[", "]", "{\"a\":1}", "[é]"] {
             let mut reader = JsonReader::new(text);
             let wrong = reader.array(|reader| reader.number().map(drop)).unwrap_err();

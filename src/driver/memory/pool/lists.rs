@@ -28,27 +28,27 @@ pub(crate) struct Lists {
 impl Lists {
     #[inline]
     pub(crate) fn push(&mut self, class: Class, kept: ListedBlock) {
-        if class.number >= self.lists.len() {
-            self.make_room(class.number);
+        if class.index >= self.lists.len() {
+            self.make_room(class.index);
         }
-        let list = &mut self.lists[class.number];
+        let list = &mut self.lists[class.index];
         if list.is_empty() {
-            self.occupied[class.number / 64] |= 1 << (class.number % 64);
+            self.occupied[class.index / 64] |= 1 << (class.index % 64);
         }
         list.push(kept);
         self.bytes += class.bytes;
     }
 
     #[cold]
-    fn make_room(&mut self, number: usize) {
-        let length = (number + 1).next_multiple_of(64);
+    fn make_room(&mut self, class_index: usize) {
+        let length = (class_index + 1).next_multiple_of(64);
         self.lists.resize_with(length, Vec::new);
         self.occupied.resize(length / 64, 0);
     }
 
     #[inline]
     pub(crate) fn pop(&mut self, class: Class) -> Option<(u64, BlockIndex)> {
-        let list = self.lists.get_mut(class.number)?;
+        let list = self.lists.get_mut(class.index)?;
         let &ListedBlock { address, index, .. } = list.last()?;
         list.truncate(list.len() - 1);
         self.bytes -= class.bytes;
@@ -60,10 +60,10 @@ impl Lists {
         for (at, word) in self.occupied.iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
-                let number = at * 64 + bits.trailing_zeros() as usize;
+                let class_index = at * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let bytes = bytes_of(number);
-                returned.extend(self.lists[number].drain(..).map(
+                let bytes = bytes_of(class_index);
+                returned.extend(self.lists[class_index].drain(..).map(
                     |ListedBlock { index, position, .. }| ReturnedBlock {
                         index,
                         bytes,

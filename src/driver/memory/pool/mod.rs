@@ -156,12 +156,12 @@ impl Pool {
         }
         let store = self.lock();
         let totals = self.accounting.totals();
-        let number = |value: i64| value.max(0) as u64;
+        let non_negative = |value: i64| value.max(0) as u64;
         let accounting = PoolStatistics {
-            live_bytes: number(totals.live.blocks),
-            peak_live_bytes: number(totals.peak.blocks),
-            requested_bytes: number(totals.live.requested),
-            peak_requested_bytes: number(totals.peak.requested),
+            live_bytes: non_negative(totals.live.blocks),
+            peak_live_bytes: non_negative(totals.peak.blocks),
+            requested_bytes: non_negative(totals.live.requested),
+            peak_requested_bytes: non_negative(totals.peak.requested),
             requests: totals.requests,
             hits: totals.hits,
             ..PoolStatistics::default()

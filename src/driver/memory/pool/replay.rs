@@ -15,7 +15,7 @@ use super::trace::{MemoryTrace, TraceEvent};
 use crate::error::{Error, Result};
 
 /// The memory limit of a simulated device: its pages must be counted on this machine.
-const MOST: u64 = 32 << 40;
+const MAX_BYTES: u64 = 32 << 40;
 
 /// The memory source of a replayed pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,7 +295,7 @@ impl MemoryTrace {
             live: 0,
             peak_live: 0,
         };
-        let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MOST).min(MOST)));
+        let heap = Heap::new(1 << 40, Some(options.limit_bytes.unwrap_or(MAX_BYTES).min(MAX_BYTES)));
         let mut replay = Replay { heap, backing, statistics: PoolStatistics::default(), waits: 0, grown: 0 };
         // The result of each request: `None` after its free, an inner `None` if there was no memory for it.
         let mut alive: Vec<Option<Option<Live>>> = Vec::new();
@@ -303,9 +303,9 @@ impl MemoryTrace {
         let mut streams: HashMap<u32, u32> = HashMap::new();
         let mut report = ReplayReport::default();
         let every = self.events.len().div_ceil(options.samples.max(1)).max(1);
-        for (number, event) in self.events.iter().enumerate() {
+        for (event_index, event) in self.events.iter().enumerate() {
             // Positions begin at 1: position 0 is done from the start.
-            replay.backing.now = number as u64 + 1;
+            replay.backing.now = event_index as u64 + 1;
             match *event {
                 TraceEvent::Allocate { stream, bytes } => {
                     let next = COMPLETE as u32 + 1 + streams.len() as u32;
@@ -320,15 +320,15 @@ impl MemoryTrace {
                         None => {
                             return Err(Error::invalid(
                                 "replaying a memory trace",
-                                format!("event {number}, which frees allocation {allocation}"),
+                                format!("event {event_index}, which frees allocation {allocation}"),
                                 format!("one of the {} allocations before it, not freed yet", alive.len()),
                             ));
                         }
                     }
                 }
             }
-            if (number + 1) % every == 0 || number + 1 == self.events.len() {
-                report.samples.push(replay.sample(number as u64 + 1));
+            if (event_index + 1) % every == 0 || event_index + 1 == self.events.len() {
+                report.samples.push(replay.sample(event_index as u64 + 1));
             }
         }
         let heap = &replay.heap;

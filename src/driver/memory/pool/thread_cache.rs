@@ -115,21 +115,21 @@ pub(crate) struct ThreadCaches([Arc<ThreadCache>; CACHES]);
 
 /// This thread's number in order of first use, modulo the number of caches.
 #[inline]
-fn thread_number() -> usize {
+fn thread_index() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
     }
     #[cold]
     fn count() -> usize {
-        let number = THREADS.fetch_add(1, Ordering::Relaxed) % CACHES;
-        let _ = NUMBER.try_with(|cell| cell.set(number));
-        number
+        let index = THREADS.fetch_add(1, Ordering::Relaxed) % CACHES;
+        let _ = NUMBER.try_with(|cell| cell.set(index));
+        index
     }
     // A thread that ends may drop buffers after its thread-locals are gone: any cache is correct.
     match NUMBER.try_with(Cell::get) {
         Ok(usize::MAX) => count(),
-        Ok(number) => number,
+        Ok(index) => index,
         Err(_) => 0,
     }
 }
@@ -142,12 +142,12 @@ impl ThreadCaches {
     /// The cache of this thread.
     #[inline]
     pub(crate) fn own(&self) -> &Arc<ThreadCache> {
-        &self.0[thread_number() % CACHES]
+        &self.0[thread_index() % CACHES]
     }
 
     /// All caches, this thread's first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ThreadCache>> {
-        self.0.iter().cycle().skip(thread_number()).take(CACHES)
+        self.0.iter().cycle().skip(thread_index()).take(CACHES)
     }
 }
 

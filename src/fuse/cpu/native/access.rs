@@ -226,10 +226,10 @@ impl Generator<'_> {
                 }
             } else {
                 let (lanes, side) = (self.lanes as u32, side as u32);
-                let place = |at: u32| (side * lanes + at) / 2 % lanes + if at % 2 == 1 { lanes } else { 0 };
+                let lane = |at: u32| (side * lanes + at) / 2 % lanes + if at % 2 == 1 { lanes } else { 0 };
                 let index = match wide {
-                    1 => self.words(|at| if at % 2 == 0 { place(at / 2) } else { 0 }),
-                    _ => self.words(place),
+                    1 => self.words(|at| if at % 2 == 0 { lane(at / 2) } else { 0 }),
+                    _ => self.words(lane),
                 };
                 self.load(length, 2, index);
                 // vpermi2ps, vpermi2pd

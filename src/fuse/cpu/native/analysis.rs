@@ -208,8 +208,8 @@ impl<'a> Analysis<'a> {
         let (instruction, a, b) = match self.program.steps[value].0 {
             Step::Apply(instruction, [a, b, _]) => (instruction, self.of(a), self.of(b)),
             _ => {
-                let number = self.constant_float(value)?;
-                return (!number.is_nan()).then_some((number, number));
+                let constant = self.constant_float(value)?;
+                return (!constant.is_nan()).then_some((constant, constant));
             }
         };
         match instruction {

@@ -59,7 +59,7 @@ pub(super) struct Code {
     pub(super) bytes: Vec<u8>,
     /// The vector instructions so far.
     pub(super) instructions: usize,
-    /// The place of the first byte of each instruction.
+    /// The offset of the first byte of each instruction.
     pub(super) starts: Vec<u32>,
 }
 

@@ -8,7 +8,7 @@ use super::encoder::{ADDRESS, Code, General, Op, POINTERS, POOL, Rm, SPILL, op};
 use super::listing::Label;
 use super::memory::Executable;
 use super::pool::{Constant, SLOT};
-use super::registers::{Place, Registers, SCRATCH, Spill};
+use super::registers::{Location, Registers, SCRATCH, Spill};
 use super::streaming::LINE;
 use super::{Target, Unsupported};
 use crate::fuse::ir::instruction::RegisterKind;
@@ -22,7 +22,7 @@ const MAX_INTERLEAVED: usize = 100;
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) code: Executable,
-    /// The places of the opcodes of stores that fill lines of an output.
+    /// The offsets of the opcodes of stores that fill lines of an output.
     pub(super) stores: Vec<usize>,
     /// The code in which these are streaming stores.
     pub(super) streaming: OnceLock<Option<Executable>>,
@@ -79,9 +79,9 @@ pub(super) fn generate(
 /// A kernel whose code is not executable yet.
 pub(super) struct Draft {
     pub(super) code: Code,
-    /// The place of the loop, up to the instructions that repeat it.
+    /// The offset of the loop, up to the instructions that repeat it.
     pub(super) body: Range<usize>,
-    /// The place of the first instruction of each part of the program, the interleaved copy, and the part.
+    /// The offset of the first instruction of each part of the program, the interleaved copy, and the part.
     pub(super) labels: Vec<(usize, usize, Label)>,
     pub(super) turn: usize,
     stores: Vec<usize>,
@@ -331,14 +331,14 @@ impl Generator<'_> {
         if self.analysis.uniform[value] {
             return self.constant(Constant::Step(value));
         }
-        match self.registers.place(self.copied(value)) {
-            Place::Vector(register) => {
+        match self.registers.location(self.copied(value)) {
+            Location::Vector(register) => {
                 self.registers.pin(register);
                 Rm::Register(register)
             }
-            Place::Spilled(slot) => Rm::Memory(SPILL, (SLOT * slot as usize) as i32),
+            Location::Spilled(slot) => Rm::Memory(SPILL, (SLOT * slot as usize) as i32),
             // No vector: nothing that `mask` serves comes here.
-            Place::None | Place::Mask(_) => Rm::Register(0),
+            Location::None | Location::Mask(_) => Rm::Register(0),
         }
     }
 
@@ -358,7 +358,8 @@ impl Generator<'_> {
     }
 
     pub(super) fn is_in_register(&self, value: usize) -> bool {
-        !self.analysis.uniform[value] && matches!(self.registers.place(self.copied(value)), Place::Vector(_))
+        !self.analysis.uniform[value]
+            && matches!(self.registers.location(self.copied(value)), Location::Vector(_))
     }
 
     pub(super) fn dies(&self, value: usize, position: u32) -> bool {
@@ -376,16 +377,16 @@ impl Generator<'_> {
             self.op(op(2, 1, 0, 0x27), length, scratch, register, Rm::Register(register));
             return scratch;
         }
-        match self.registers.place(self.copied(value)) {
-            Place::Mask(register) => {
+        match self.registers.location(self.copied(value)) {
+            Location::Mask(register) => {
                 self.registers.pin_mask(register);
                 register
             }
-            Place::Spilled(slot) => {
+            Location::Spilled(slot) => {
                 self.code.mask_slot(0x90, scratch, (SLOT * slot as usize) as i32);
                 scratch
             }
-            Place::None | Place::Vector(_) => scratch,
+            Location::None | Location::Vector(_) => scratch,
         }
     }
 

@@ -70,7 +70,7 @@ impl Draft {
         let ends = self.code.starts.iter().skip(1).map(|&end| end as usize).chain([self.code.bytes.len()]);
         for (start, end) in self.code.starts.iter().map(|&start| start as usize).zip(ends) {
             let mut comment = None;
-            while let Some(&(_, copy, label)) = labels.next_if(|(place, ..)| *place <= start) {
+            while let Some(&(_, copy, label)) = labels.next_if(|(offset, ..)| *offset <= start) {
                 comment = Some(comment_of(analysis, copy, label));
             }
             let mut bytes = String::new();

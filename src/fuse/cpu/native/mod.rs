@@ -104,7 +104,7 @@ impl Target {
     }
 }
 
-/// The place of rare bodies.
+/// The offset of rare bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bodies {
     /// Left out; elements that need one are flagged.

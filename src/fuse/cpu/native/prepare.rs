@@ -19,7 +19,7 @@ pub(super) struct Preparation<'a> {
 /// A [`Prepared`] operand with its numbers or words of a block.
 enum PreparedOperand {
     Number { operand: usize, numbers: Scratch<u64> },
-    Word { group: usize, places: [usize; 4], words: Scratch<u32> },
+    Word { group: usize, indices: [usize; 4], words: Scratch<u32> },
 }
 
 /// The random words of the groups of a block.
@@ -45,8 +45,8 @@ impl<'a> Preparation<'a> {
     ) -> Preparation<'a> {
         let operand = |&prepared: &Prepared| match prepared {
             Prepared::Number { operand } => PreparedOperand::Number { operand, numbers: Scratch::new(block) },
-            Prepared::Word { group, words: places } => {
-                PreparedOperand::Word { group, places, words: Scratch::new(block) }
+            Prepared::Word { group, words: indices } => {
+                PreparedOperand::Word { group, indices, words: Scratch::new(block) }
             }
         };
         let group = |(group, constants): (&'a WordGroup<Kernel>, &'a [Vec<Line>; 2])| {
@@ -85,11 +85,13 @@ impl<'a> Preparation<'a> {
                     number(space, *operand, start, &mut numbers[..count]);
                     numbers.as_mut_ptr().cast()
                 }
-                PreparedOperand::Word { group, places, words } => {
+                PreparedOperand::Word { group, indices, words } => {
                     let group = &self.groups[*group];
                     let groups = Groups::new(space, group.key(), start, count);
-                    groups
-                        .pick(places.map(|place| &group.words[place][..groups.lanes()]), &mut words[..count]);
+                    groups.pick(
+                        indices.map(|index| &group.words[index][..groups.lanes()]),
+                        &mut words[..count],
+                    );
                     words.as_mut_ptr().cast()
                 }
             });

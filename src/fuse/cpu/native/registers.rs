@@ -11,9 +11,9 @@ pub(super) const SCRATCH: u8 = 4;
 pub(super) const MASK_SCRATCH: u8 = 3;
 const MASKS: u8 = 8;
 
-/// The place of a value.
+/// The location of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// The value is not computed yet.
     None,
     Vector(u8),
@@ -50,7 +50,7 @@ pub(super) struct Spill {
 /// The allocator of a kernel's registers.
 #[derive(Debug)]
 pub(super) struct Registers {
-    places: Vec<Place>,
+    locations: Vec<Location>,
     /// The positions of the uses that are left, last first.
     uses: Vec<Vec<u32>>,
     vectors: File,
@@ -69,7 +69,7 @@ impl Registers {
             uses.reverse();
         }
         Registers {
-            places: vec![Place::None; uses.len()],
+            locations: vec![Location::None; uses.len()],
             uses,
             vectors: File::new(SCRATCH..end),
             masks: File::new(MASK_SCRATCH..MASKS),
@@ -79,13 +79,13 @@ impl Registers {
         }
     }
 
-    pub(super) fn place(&self, value: usize) -> Place {
-        self.places[value]
+    pub(super) fn location(&self, value: usize) -> Location {
+        self.locations[value]
     }
 
     /// Returns whether the value is in a vector register and read for the last time by the step at `position`.
     pub(super) fn dies(&self, value: usize, position: u32) -> bool {
-        matches!(self.places[value], Place::Vector(_)) && self.uses[value].first() == Some(&position)
+        matches!(self.locations[value], Location::Vector(_)) && self.uses[value].first() == Some(&position)
     }
 
     pub(super) fn pin(&mut self, register: u8) {
@@ -109,9 +109,9 @@ impl Registers {
             if !self.uses[value].is_empty() {
                 continue;
             }
-            let (file, register) = match self.places[value] {
-                Place::Vector(register) => (&mut self.vectors, register),
-                Place::Mask(register) => (&mut self.masks, register),
+            let (file, register) = match self.locations[value] {
+                Location::Vector(register) => (&mut self.vectors, register),
+                Location::Mask(register) => (&mut self.masks, register),
                 _ => continue,
             };
             if file.holder[register as usize] == Some(value as u32) {
@@ -135,7 +135,7 @@ impl Registers {
         let (register, spill) = self.take_free(is_mask, preferred)?;
         let file = if is_mask { &mut self.masks } else { &mut self.vectors };
         file.holder[register as usize] = Some(value as u32);
-        self.places[value] = if is_mask { Place::Mask(register) } else { Place::Vector(register) };
+        self.locations[value] = if is_mask { Location::Mask(register) } else { Location::Vector(register) };
         self.most = self.most.max(self.vectors.held());
         Ok((register, spill))
     }
@@ -180,7 +180,7 @@ impl Registers {
         file.holder[register as usize] = None;
         let slot = self.slots;
         self.slots += 1;
-        self.places[value as usize] = Place::Spilled(slot);
+        self.locations[value as usize] = Location::Spilled(slot);
         Ok((register, Some(Spill { register, value: value as usize, slot })))
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         let (register, spill) = registers.take(3, false, None).unwrap();
         let spill = spill.unwrap();
         assert_eq!((register, spill.register, spill.value), (SCRATCH + 1, SCRATCH + 1, 1));
-        assert_eq!(registers.place(1), Place::Spilled(0));
+        assert_eq!(registers.location(1), Location::Spilled(0));
         // Its next use is not until 30, but the step reads it.
         registers.pin(SCRATCH + 1);
         assert_eq!(registers.take_temporary().unwrap().1.unwrap().value, 2);

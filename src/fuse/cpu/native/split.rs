@@ -108,11 +108,11 @@ impl Split {
                     let key = (operand as usize, count as usize);
                     let group = position(&mut words_of, |(known, _)| *known == key, || (key, Vec::new()));
                     let all = &mut words_of[group].1;
-                    let mut places = [0; 4];
-                    for (place, word) in places.iter_mut().zip(&words[..key.1]) {
-                        *place = position(all, |known| known == word, || *word);
+                    let mut indices = [0; 4];
+                    for (word_index, word) in indices.iter_mut().zip(&words[..key.1]) {
+                        *word_index = position(all, |known| known == word, || *word);
                     }
-                    (Prepared::Word { group, words: places }, DType::U32)
+                    (Prepared::Word { group, words: indices }, DType::U32)
                 }
                 _ => continue,
             };

@@ -48,9 +48,9 @@ impl Run<'_> {
         mut each: impl FnMut(usize, Matrix<K::Lane>),
     ) {
         let width = columns.len();
-        let place = |element: usize| element * self.rows + columns.start;
+        let position = |element: usize| element * self.rows + columns.start;
         if let Some(pitch) = self.pitches.as_ref().and_then(|pitches| self.source.pitch(pitches))
-            && let Some(memory) = self.source.address(place(elements.start), width)
+            && let Some(memory) = self.source.address(position(elements.start), width)
         {
             let matrix = Matrix { memory, elements: elements.len(), pitch };
             return each(elements.start, matrix);
@@ -59,7 +59,7 @@ impl Run<'_> {
         let together = if width == self.rows { (SCRATCH / width).max(1) } else { 1 };
         for first in elements.clone().step_by(together) {
             let count = together.min(elements.end - first);
-            let values = prologue.values(scratch, part, place(first), count * width);
+            let values = prologue.values(scratch, part, position(first), count * width);
             each(first, Matrix { memory: values.as_ptr(), elements: count, pitch: width as isize });
         }
     }
@@ -121,8 +121,8 @@ impl Run<'_> {
             return None;
         }
         let (mut keys, mut indices): (Vec<K::Lane>, Vec<u64>) = (Vec::new(), Vec::new());
-        let (mut of_block, mut places) = ([bytemuck::Zeroable::zeroed(); FEW], [0; FEW]);
-        let (of_block, places) = (&mut of_block[..width], &mut places[..width]);
+        let (mut of_block, mut positions) = ([bytemuck::Zeroable::zeroed(); FEW], [0; FEW]);
+        let (of_block, positions) = (&mut of_block[..width], &mut positions[..width]);
         let mut is_found = true;
         let Workspace { prologue, scratch, .. } = workspace;
         self.matrices::<K>(prologue, scratch, 0, columns, elements, |first, matrix| {
@@ -134,20 +134,20 @@ impl Run<'_> {
                     && kernel.first_extremes(
                         unsafe { matrix.slice_at(start, count * width) },
                         of_block,
-                        places,
+                        positions,
                     );
                 if !is_found {
                     return;
                 }
-                let index = |place: usize| (first + start + place / width) as u64;
+                let index = |position: usize| (first + start + position / width) as u64;
                 if keys.is_empty() {
                     keys.extend_from_slice(of_block);
-                    indices.extend(places.iter().map(|&place| index(place)));
+                    indices.extend(positions.iter().map(|&position| index(position)));
                     continue;
                 }
-                for (column, (&key, &place)) in of_block.iter().zip(places.iter()).enumerate() {
+                for (column, (&key, &position)) in of_block.iter().zip(positions.iter()).enumerate() {
                     if kernel.exceeds(key, keys[column]) {
-                        (keys[column], indices[column]) = (key, index(place));
+                        (keys[column], indices[column]) = (key, index(position));
                     }
                 }
             }
@@ -206,7 +206,7 @@ impl Run<'_> {
 }
 
 vectorized! {
-    /// Appends elements to the lanes of a segment of columns; `first` is the first element's place in it.
+    /// Appends elements to the lanes of a segment of columns; `first` is the first element's position in it.
     pub(super) fn append<K: FoldKernel>(
         kernel: K,
         lanes: &mut [K::Lane],
@@ -216,17 +216,17 @@ vectorized! {
     ) {
         let mut element = 0;
         while element < matrix.elements {
-            let place = first + element;
+            let position = first + element;
             // Adjacent elements are one run, up to the last lane.
             let together = match matrix.pitch == width as isize {
-                true => (LANES - place % LANES).min(matrix.elements - element),
+                true => (LANES - position % LANES).min(matrix.elements - element),
                 false => 1,
             };
             let count = together * width;
-            let lanes = &mut lanes[place % LANES * width..][..count];
+            let lanes = &mut lanes[position % LANES * width..][..count];
             // SAFETY: the matrix has these elements.
             let elements = unsafe { matrix.slice_at(element, count) };
-            if place < LANES {
+            if position < LANES {
                 lanes.iter_mut().zip(elements).for_each(|(lane, &x)| *lane = kernel.key(x));
             } else {
                 kernel.merge_elements(lanes, elements);
@@ -250,12 +250,12 @@ vectorized! {
     ) {
         let width = keys.len();
         for element in 0..matrix.elements {
-            let place = (first + element) as u32;
+            let position = (first + element) as u32;
             // SAFETY: the matrix has this element of every column.
             let elements = unsafe { matrix.slice_at(element, width) };
             for ((found, &key), &x) in found.iter_mut().zip(keys).zip(elements) {
-                let place = if kernel.has_key(x, key) { place } else { u32::MAX };
-                *found = place.min(*found);
+                let position = if kernel.has_key(x, key) { position } else { u32::MAX };
+                *found = position.min(*found);
             }
         }
     }

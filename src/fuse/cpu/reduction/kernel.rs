@@ -58,7 +58,7 @@ pub(super) trait FoldKernel: MergeKernel {
         false
     }
 
-    /// Finds the key of each column's extreme, and the place among all elements of the first one that has it, if one pass
+    /// Finds the key of each column's extreme, and the position among all elements of the first one that has it, if one pass
     /// finds both: the fold has a vector loop for so many columns, and no element is NaN. The elements are rows of
     /// one number for each column, and at most [`COLUMNS_BLOCK`].
     #[inline(always)]
@@ -67,7 +67,7 @@ pub(super) trait FoldKernel: MergeKernel {
     }
 }
 
-/// The most elements of a matrix whose extremes one pass finds: places are floats in vectors, which are exact.
+/// The most elements of a matrix whose extremes one pass finds: positions are floats in vectors, which are exact.
 pub(super) const COLUMNS_BLOCK: usize = 1 << 16;
 
 /// A number that sums are made of.
@@ -363,8 +363,8 @@ impl<T: Ordered> FoldKernel for Extreme<T> {
     }
 
     #[inline(always)]
-    fn first_extremes(self, elements: &[T], keys: &mut [T], places: &mut [usize]) -> bool {
-        T::first_greatest_of_columns(elements, self.flip, keys, places)
+    fn first_extremes(self, elements: &[T], keys: &mut [T], positions: &mut [usize]) -> bool {
+        T::first_greatest_of_columns(elements, self.flip, keys, positions)
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! The orders of numbers, as vector loops that find the greatest one and its place.
+//! The orders of numbers, as vector loops that find the greatest one and its position.
 
 use bytemuck::Pod;
 
@@ -8,7 +8,7 @@ use super::vectors::vectorized;
 pub(in crate::fuse::cpu) trait Ordered:
     Pod + Send + Sync + PartialEq + PartialOrd
 {
-    /// Inverts the order, or the place of the sign bit's half, as `flip` says.
+    /// Inverts the order, or the position of the sign bit's half, as `flip` says.
     fn flipped(self, flip: Self) -> Self;
 
     /// Returns the flip of elements of which the least or greatest is wanted.
@@ -109,11 +109,11 @@ macro_rules! floats {
             #[inline(always)]
             fn greater(self, other: Self) -> Self {
                 // The second one if it is NaN.
-                let number = if self > other { self } else { other };
+                let greater = if self > other { self } else { other };
                 // Equal numbers have equal bits, zeros apart.
                 let both = <$type>::from_bits(self.to_bits() & other.to_bits());
-                let number = if self == other { both } else { number };
-                if self != self { self } else { number }
+                let greater = if self == other { both } else { greater };
+                if self != self { self } else { greater }
             }
 
             #[inline(always)]
@@ -161,11 +161,11 @@ macro_rules! floats {
                 elements: &[Self],
                 flip: Self,
                 keys: &mut [Self],
-                places: &mut [usize],
+                positions: &mut [usize],
             ) -> bool {
                 Self::has_loop_of_columns(keys.len())
                     // SAFETY: the processor has these instructions.
-                    && unsafe { $of_columns(elements, flip, keys, places) }
+                    && unsafe { $of_columns(elements, flip, keys, positions) }
             }
         }
 
@@ -187,9 +187,9 @@ macro_rules! floats {
                 // Chosen from maxima, because a choice of `key` itself becomes a slow masked store.
                 let nan = $choose(x_last, key_last, $compare::<_CMP_UNORD_Q>(key, key));
                 let is_nan = $compare::<_CMP_UNORD_Q>(key, x);
-                let number = $choose($and(x_last, key_last), nan, is_nan);
+                let greater = $choose($and(x_last, key_last), nan, is_nan);
                 // SAFETY: as above.
-                unsafe { $store(keys.as_mut_ptr(), number) };
+                unsafe { $store(keys.as_mut_ptr(), greater) };
             }
             count
         }
@@ -262,21 +262,21 @@ macro_rules! floats {
             Some((key, start + mask.trailing_zeros() as usize))
         }
 
-        /// Finds the greatest flipped element of each column and its first place by AVX2. The lanes are a multiple of the
+        /// Finds the greatest flipped element of each column and its first position by AVX2. The lanes are a multiple of the
         /// columns, so a lane has elements of one column. Returns false as for the lanes.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        fn $of_columns(elements: &[$type], flip: $type, keys: &mut [$type], places: &mut [usize]) -> bool {
+        fn $of_columns(elements: &[$type], flip: $type, keys: &mut [$type], positions: &mut [usize]) -> bool {
             let Some((of_lanes, starts)) = $greatest_of_lanes(elements, flip) else { return false };
             let columns = keys.len();
-            for (column, (key, place)) in keys.iter_mut().zip(places).enumerate() {
+            for (column, (key, position)) in keys.iter_mut().zip(positions).enumerate() {
                 let lanes = || (column..$lanes).step_by(columns);
                 *key = lanes().fold($type::NEG_INFINITY, |key, lane| key.greater(of_lanes[lane]));
                 let having = lanes().filter(|&lane| of_lanes[lane] == *key);
                 let start = having.map(|lane| starts[lane] as usize).min().unwrap_or(0);
                 let mut of_column = elements[start + column..].iter().step_by(columns);
                 let before = of_column.position(|x| x.flipped(flip) == *key).unwrap_or(0);
-                *place = start + column + before * columns;
+                *position = start + column + before * columns;
             }
             true
         }

@@ -6,12 +6,12 @@ use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::Slice;
 
 /// Appends a number as an element of a dtype.
-pub(in crate::fuse::cpu) fn write(dtype: DType, number: f64, bytes: &mut Vec<u8>) {
+pub(in crate::fuse::cpu) fn write(dtype: DType, element: f64, bytes: &mut Vec<u8>) {
     macro_rules! as_type {
-        ($($type:ty)*) => {{ $(bytes.extend_from_slice(&(number as $type).to_le_bytes());)* }};
+        ($($type:ty)*) => {{ $(bytes.extend_from_slice(&(element as $type).to_le_bytes());)* }};
     }
     match dtype {
-        DType::Bool => bytes.push(u8::from(number > 0.0)),
+        DType::Bool => bytes.push(u8::from(element > 0.0)),
         DType::U8 | DType::F8E4M3 | DType::F8E5M2 => as_type!(u8),
         DType::I8 => as_type!(i8),
         DType::U16 => as_type!(u16),
@@ -20,8 +20,8 @@ pub(in crate::fuse::cpu) fn write(dtype: DType, number: f64, bytes: &mut Vec<u8>
         DType::I32 => as_type!(i32),
         DType::U64 => as_type!(u64),
         DType::I64 => as_type!(i64),
-        DType::F16 => bytes.extend_from_slice(&half::f16::from_f64(number).to_le_bytes()),
-        DType::BF16 => bytes.extend_from_slice(&half::bf16::from_f64(number).to_le_bytes()),
+        DType::F16 => bytes.extend_from_slice(&half::f16::from_f64(element).to_le_bytes()),
+        DType::BF16 => bytes.extend_from_slice(&half::bf16::from_f64(element).to_le_bytes()),
         DType::F32 => as_type!(f32),
         DType::F64 => as_type!(f64),
         DType::C64 => as_type!(f32 f32),
@@ -70,18 +70,18 @@ fn layouts() -> Vec<(Layout, Layout)> {
     all
 }
 
-/// Numbers whose sums are rounded, without and with special values at places that depend on `seed`.
-pub(in crate::fuse::cpu) fn numbers(count: usize, seed: usize, special: bool) -> Vec<f64> {
-    let mut numbers: Vec<f64> =
+/// Numbers whose sums are rounded, without and with special values at indices that depend on `seed`.
+pub(in crate::fuse::cpu) fn elements(count: usize, seed: usize, special: bool) -> Vec<f64> {
+    let mut elements: Vec<f64> =
         (0..count).map(|k| ((k * 37 + seed * 11) % 101) as f64 * 0.3701 - 18.0).collect();
     if special {
         let each = [-0.0, 0.0, f64::INFINITY, f64::NAN, f64::NEG_INFINITY, -f64::NAN];
         for (at, value) in each.into_iter().take(1 + seed % 6).enumerate() {
-            let place = (seed * 131 + at * 611) % count;
-            numbers[place] = value;
+            let index = (seed * 131 + at * 611) % count;
+            elements[index] = value;
         }
     }
-    numbers
+    elements
 }
 
 /// A reduction with its code.
@@ -104,10 +104,10 @@ fn run((reduction, code): &Compiled, input: (&[u8], Layout), output: Layout, int
     bytemuck::cast_slice::<u128, u8>(&result)[..bytes].to_vec()
 }
 
-fn assert_equal(what: &str, compiled: &Compiled, numbers: &[f64], layout: Layout, output: Layout) {
+fn assert_equal(what: &str, compiled: &Compiled, elements: &[f64], layout: Layout, output: Layout) {
     let mut bytes = Vec::new();
     let (reduction, _) = compiled;
-    numbers.iter().for_each(|&number| write(reduction.prologue.inputs[0], number, &mut bytes));
+    elements.iter().for_each(|&element| write(reduction.prologue.inputs[0], element, &mut bytes));
     let [found, wanted] = [false, true].map(|path| run(compiled, (&bytes, layout), output, path));
     let dtype = reduction.output();
     for (row, (found, wanted)) in found.chunks(dtype.size()).zip(wanted.chunks(dtype.size())).enumerate() {
@@ -130,8 +130,8 @@ fn vector_loops_give_the_bits_of_the_interpreter() {
             let first = dtype as usize % step;
             for (seed, (layout, output)) in layouts().into_iter().enumerate().skip(first).step_by(step) {
                 let special = seed % 2 == 1 && (dtype.is_float() || dtype.is_complex());
-                let numbers = numbers(layout.count().max(5400), seed, special);
-                assert_equal(&format!("{fold:?} of {dtype}"), &reduction, &numbers, layout, output);
+                let elements = elements(layout.count().max(5400), seed, special);
+                assert_equal(&format!("{fold:?} of {dtype}"), &reduction, &elements, layout, output);
             }
         }
     }
@@ -147,8 +147,8 @@ fn vector_loops_after_an_expression_give_the_bits_of_the_interpreter() {
             for (seed, (layout, output)) in
                 layouts().into_iter().enumerate().skip(dtype as usize % 4).step_by(4)
             {
-                let numbers = numbers(layout.count().max(5400), seed, dtype.is_float());
-                assert_equal(&format!("{fold:?} of {dtype}²"), &reduction, &numbers, layout, output);
+                let elements = elements(layout.count().max(5400), seed, dtype.is_float());
+                assert_equal(&format!("{fold:?} of {dtype}²"), &reduction, &elements, layout, output);
             }
         }
     }
@@ -162,19 +162,19 @@ fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpret
         let graph = Graph::new();
         let reduction = compiled(&graph, fold, graph.input(DType::F32));
         for (seed, special) in [(3, false), (5, true)] {
-            let numbers = numbers(length, seed, special);
-            assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
+            let elements = elements(length, seed, special);
+            assert_equal(&format!("{fold:?}"), &reduction, &elements, of(&[length]), of(&[1]));
             let half = length / 2;
-            assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[half, 2]), of(&[1, 2]));
+            assert_equal(&format!("{fold:?}"), &reduction, &elements, of(&[half, 2]), of(&[1, 2]));
         }
         // Every position of a NaN, of the zeros' signs, and of equal extremes around a step of vectors.
         for length in [1, 8, 33, 65] {
             for (value, rest) in [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (0.0, 1.0)] {
-                for place in (0..length).step_by(1 + length / 16) {
-                    let mut numbers = vec![rest; length];
-                    numbers[place] = value;
-                    numbers[length - 1 - place] = value;
-                    assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
+                for index in (0..length).step_by(1 + length / 16) {
+                    let mut elements = vec![rest; length];
+                    elements[index] = value;
+                    elements[length - 1 - index] = value;
+                    assert_equal(&format!("{fold:?}"), &reduction, &elements, of(&[length]), of(&[1]));
                 }
             }
         }
@@ -190,33 +190,33 @@ fn indices_of_few_columns_have_the_bits_of_the_interpreter() {
         let graph = Graph::new();
         let x = graph.input(dtype);
         let reductions = [x, x * 2.0].map(|value| compiled(&graph, fold, value));
-        let check = |numbers: &[f64], width: usize| {
+        let check = |elements: &[f64], width: usize| {
             for reduction in &reductions {
-                let (layout, output) = (of(&[numbers.len() / width, width]), of(&[1, width]));
-                assert_equal(&format!("{fold:?} of {dtype}"), reduction, numbers, layout, output);
+                let (layout, output) = (of(&[elements.len() / width, width]), of(&[1, width]));
+                assert_equal(&format!("{fold:?} of {dtype}"), reduction, elements, layout, output);
             }
         };
         for (width, length) in [(2, 40), (2, 71), (3, 40), (4, 33), (4, 9), (8, 50)] {
             for (value, rest) in
                 [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (-2.0, 1.0), (f64::INFINITY, 0.0)]
             {
-                for place in (0..length * width).step_by(1 + length) {
-                    let mut numbers = vec![rest; length * width];
-                    numbers[place] = value;
-                    numbers[length * width - 1 - place] = value;
-                    check(&numbers, width);
+                for index in (0..length * width).step_by(1 + length) {
+                    let mut elements = vec![rest; length * width];
+                    elements[index] = value;
+                    elements[length * width - 1 - index] = value;
+                    check(&elements, width);
                 }
             }
             check(&vec![f64::NEG_INFINITY; length * width], width);
         }
         // Extremes of several blocks, the first of which counts.
-        let mut numbers = numbers(4 * 18_000, 7, false);
-        for place in [9_000, 9_001, 17_000] {
-            numbers[4 * place + 1] = 1e6;
-            numbers[4 * place + 2] = -1e6;
+        let mut elements = elements(4 * 18_000, 7, false);
+        for index in [9_000, 9_001, 17_000] {
+            elements[4 * index + 1] = 1e6;
+            elements[4 * index + 2] = -1e6;
         }
-        numbers[4 * 17_999 + 3] = 2e6;
-        check(&numbers, 4);
+        elements[4 * 17_999 + 3] = 2e6;
+        check(&elements, 4);
     }
 }
 
@@ -242,9 +242,9 @@ fn machine_code_before_a_fold_gives_the_bits_of_the_interpreter() {
         // From the third run on there is machine code whatever the size.
         for (seed, (layout, axis)) in cases.into_iter().cycle().enumerate().take(2 + cases.len()) {
             let values = |count: usize, seed: usize| -> Vec<f32> {
-                numbers(count.max(5400), seed, seed % 2 == 1)
+                elements(count.max(5400), seed, seed % 2 == 1)
                     .into_iter()
-                    .map(|number| number as f32)
+                    .map(|element| element as f32)
                     .collect()
             };
             let mut kept = layout.shape().to_vec();

@@ -37,17 +37,17 @@ impl BlockFinishes {
         nodes: &Nodes,
         outputs: &[NodeIndex],
         arguments: &[NodeIndex],
-        numbers: &HashMap<NodeIndex, usize>,
+        indices: &HashMap<NodeIndex, usize>,
         reductions: &[RowReduction],
         finishes: &[Finish],
     ) -> Result<BlockFinishes> {
         let mut folded: HashMap<NodeIndex, usize> = HashMap::new();
-        for (number, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
+        for (index, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
             // A plain fold reads an input, one in another dtype has converted elements, and a sum of squares has squares.
             let dtype = nodes.dtype(argument);
             let has_elements = !of.reduction.is_plain() && !of.reduction.has_factor();
             if has_elements && of.reduction.prologue.outputs[0] == dtype {
-                folded.entry(argument).or_insert(number);
+                folded.entry(argument).or_insert(index);
             }
         }
         let nodes_of = |finish: &Finish| -> Vec<NodeIndex> {
@@ -59,12 +59,12 @@ impl BlockFinishes {
             true => None,
             false => {
                 let (expression, operands) =
-                    Phase::new(nodes, &values, numbers, &HashMap::new()).compiled()?;
+                    Phase::new(nodes, &values, indices, &HashMap::new()).compiled()?;
                 let outputs = (0..values.len()).collect();
                 Some((Finish { expression, operands, is_per_group: true, outputs }, CpuCode::default()))
             }
         };
-        let values = || values.iter().zip(reductions.len()..).map(|(&node, number)| (node, number));
+        let values = || values.iter().zip(reductions.len()..).map(|(&node, index)| (node, index));
         let has_folded = !folded.is_empty();
         let [with_folded, without]: [HashMap<NodeIndex, usize>; 2] =
             [folded.into_iter().chain(values()).collect(), values().collect()];
@@ -74,7 +74,7 @@ impl BlockFinishes {
             }
             // None if the outputs read no stored value, and so stay as they are.
             let compiled = |stored: &HashMap<NodeIndex, usize>| -> Result<Option<Finish>> {
-                let phase = Phase::new(nodes, &nodes_of(finish), numbers, stored);
+                let phase = Phase::new(nodes, &nodes_of(finish), indices, stored);
                 if !phase.inputs.iter().any(|input| matches!(input, PhaseInput::Stored(_))) {
                     return Ok(None);
                 }

@@ -84,7 +84,7 @@ struct BlockOperand {
     access: BlockAccess,
     /// The distances of rows by kept dimension, innermost first, in elements.
     strides: Vec<isize>,
-    /// The place of a block's elements in scratch memory, in bytes.
+    /// The offset of a block's elements in scratch memory, in bytes.
     scratch: usize,
 }
 
@@ -98,11 +98,11 @@ impl BlockOperand {
 /// The values of a reduction, or others of groups, for the rows of a block, in scratch memory.
 struct BlockValues {
     size: usize,
-    /// The place of one value a row.
+    /// The offset of one value a row.
     values: usize,
-    /// The place of the values spread over their rows' elements, or over a part of the only row, if a phase reads them.
+    /// The offset of the values spread over their rows' elements, or over a part of the only row, if a phase reads them.
     spread: Option<usize>,
-    /// The place of the elements that the fold reads, if it is a reduction.
+    /// The offset of the elements that the fold reads, if it is a reduction.
     folded: usize,
 }
 
@@ -238,7 +238,7 @@ impl BlockRuns {
         axes: &[isize],
     ) -> Option<BlockPlan> {
         let (row, rows) = (shape.size, shape.groups.count());
-        let suits = !program.has_sums && program.places.is_none() && program.stored.is_empty();
+        let suits = !program.has_sums && program.element_indices.is_none() && program.stored.is_empty();
         let suits = suits && program.indices.is_empty() && !program.writes_in_turns();
         let suits = suits && !program.reductions.is_empty() && row > 0 && row <= MAX_ROW && rows > 0;
         if !suits || row < SHORT_ROW && rows > row || row > SHARED_ROW && rows < FEW_ROWS {
@@ -285,15 +285,15 @@ impl BlockRuns {
             plan.operands.push(BlockOperand { size: dtype.size(), access, strides, scratch });
         }
         let shared = plan.reserve(block * row * size_of::<u64>());
-        for (number, reduction) in program.reductions.iter().enumerate() {
+        for (index, reduction) in program.reductions.iter().enumerate() {
             let of = &reduction.reduction;
             let size = of.row_value()?.size();
             let stage = plan.stage(
-                (&of.prologue, &self.code_of_reductions[number].prologue),
+                (&of.prologue, &self.code_of_reductions[index].prologue),
                 &reduction.operands,
                 scalars,
                 shape,
-                Some((number, of.is_plain())),
+                Some((index, of.is_plain())),
             )?;
             plan.stages.push(stage);
             let values = plan.reserve(block * size);
@@ -310,11 +310,11 @@ impl BlockRuns {
             stage.values = first..plan.values.len();
             plan.stages.push(stage);
         }
-        for (number, finish) in program.finishes.iter().enumerate() {
-            let replaced = self.finishes.replaced.get(number).and_then(Option::as_ref);
+        for (index, finish) in program.finishes.iter().enumerate() {
+            let replaced = self.finishes.replaced.get(index).and_then(Option::as_ref);
             let (finish, code) = match replaced {
                 Some((finish, code)) => (finish, code),
-                None => (finish, &self.code_of_finishes[number]),
+                None => (finish, &self.code_of_finishes[index]),
             };
             let mut stage = plan.finish((finish, code), scalars, shape)?;
             stage.outputs = finish.outputs.iter().map(|output| inputs + output).collect();
@@ -361,11 +361,11 @@ fn access(dimensions: &Dimensions, operand: usize, is_per_group: bool) -> Option
 }
 
 impl BlockPlan {
-    /// Returns the place of so many bytes of scratch memory.
+    /// Returns the offset of so many bytes of scratch memory.
     fn reserve(&mut self, bytes: usize) -> usize {
-        let place = self.bytes;
+        let offset = self.bytes;
         self.bytes += bytes.next_multiple_of(ALIGNMENT);
-        place
+        offset
     }
 
     /// Returns the elements of a row over which values of groups are spread: a part of the only row, if no fold reads them
@@ -406,7 +406,7 @@ impl BlockPlan {
             PhaseInput::Input(input) => Some(BlockSource::Operand(input)),
             PhaseInput::Group(value) => Some(BlockSource::Spread(value)),
             // The program has no stored values, and outputs of blocks read these.
-            PhaseInput::Stored(number) if number < reductions => Some(BlockSource::Folded(number)),
+            PhaseInput::Stored(index) if index < reductions => Some(BlockSource::Folded(index)),
             PhaseInput::Stored(value) => Some(BlockSource::Spread(value)),
             PhaseInput::Index => None,
         };
@@ -417,7 +417,7 @@ impl BlockPlan {
             code: code.clone(),
             constants,
             sources: operands.inputs.iter().map(source).collect::<Option<Vec<_>>>()?,
-            reduction: reduction.map(|(number, _)| number),
+            reduction: reduction.map(|(index, _)| index),
             scalars: of_stage,
             is_per_group: false,
             values: 0..0,

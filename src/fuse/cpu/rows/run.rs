@@ -118,7 +118,7 @@ impl<'a> BlockRun<'a> {
         let mut ahead = ahead.filter(|_| elements <= MAX_AHEAD);
         let Workspace { scratch, buffers, pointers, inputs, is_filled, streamed } = workspace;
         let scratch = scratch.as_mut_ptr();
-        let at = |place: usize| scratch.wrapping_add(place);
+        let at = |offset: usize| scratch.wrapping_add(offset);
         inputs.clear();
         for (operand, is_filled) in is_filled.iter_mut().enumerate() {
             // SAFETY: the caller guarantees it.
@@ -133,8 +133,8 @@ impl<'a> BlockRun<'a> {
                 BlockSource::Folded(value) => at(plan.values[value].folded),
             }));
             let sources = pointers.len();
-            if let Some(number) = stage.reduction {
-                pointers.push(at(plan.values[number].folded));
+            if let Some(index) = stage.reduction {
+                pointers.push(at(plan.values[index].folded));
             }
             pointers.extend(plan.values[stage.values.clone()].iter().map(|values| at(values.values)));
             for &output in &stage.outputs {
@@ -178,10 +178,10 @@ impl<'a> BlockRun<'a> {
                     }
                 }
             }
-            if let Some(number) = stage.reduction {
-                let values = &plan.values[number];
+            if let Some(index) = stage.reduction {
+                let values = &plan.values[index];
                 let from = if stage.constants.is_some() { at(values.folded) } else { pointers[0] };
-                let reduction = &self.program.reductions[number].reduction;
+                let reduction = &self.program.reductions[index].reduction;
                 // SAFETY: as above, and the scratch memory has a value for each row.
                 unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
                 if reduction.has_factor() {
@@ -193,11 +193,11 @@ impl<'a> BlockRun<'a> {
                     unsafe { reduction.with_factors(at(values.values), count, rescale) };
                 }
             }
-            let computed = stage.reduction.map_or(stage.values.clone(), |number| number..number + 1);
+            let computed = stage.reduction.map_or(stage.values.clone(), |index| index..index + 1);
             for values in &plan.values[computed] {
-                let Some(place) = values.spread else { continue };
+                let Some(offset) = values.spread else { continue };
                 for row in 0..count {
-                    let to = at(place + row * plan.spread * values.size);
+                    let to = at(offset + row * plan.spread * values.size);
                     // SAFETY: the scratch memory has as many elements for each row.
                     unsafe { spread(at(values.values + row * values.size), to, values.size, plan.spread) };
                 }
@@ -224,8 +224,8 @@ impl<'a> BlockRun<'a> {
         value: &mut [u8],
     ) {
         let plan = self.plan;
-        let Some(number) = stage.reduction else { return };
-        let (reduction, code) = (&*self.program.reductions[number].reduction, &self.code[number]);
+        let Some(index) = stage.reduction else { return };
+        let (reduction, code) = (&*self.program.reductions[index].reduction, &self.code[index]);
         let of_source = |(source, &dtype): (&BlockSource, &DType)| {
             let size = dtype.size();
             let (first, elements) = match *source {

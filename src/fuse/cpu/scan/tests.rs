@@ -1,7 +1,7 @@
 //! The vector loops against the interpreter, bit for bit.
 
 use super::*;
-use crate::fuse::cpu::reduction::tests::{bits, numbers, write};
+use crate::fuse::cpu::reduction::tests::{bits, elements, write};
 use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::Slice;
@@ -61,12 +61,12 @@ fn cases() -> Vec<(Layout, Layout, usize)> {
 fn assert_equal(
     what: &str,
     compiled: &Compiled,
-    numbers: &[f64],
+    elements: &[f64],
     (layout, output, axis): (Layout, Layout, usize),
 ) {
     let (scan, _) = compiled;
     let mut bytes = Vec::new();
-    numbers.iter().for_each(|&number| write(scan.prologue.inputs[0], number, &mut bytes));
+    elements.iter().for_each(|&element| write(scan.prologue.inputs[0], element, &mut bytes));
     let all =
         [Implementation::Interpreter, Implementation::Vectors(Some(1)), Implementation::Vectors(Some(2))];
     let [wanted, one, two] = all.map(|path| scanned(compiled, (&bytes, layout), output, axis, path));
@@ -97,8 +97,8 @@ fn vector_loops_give_the_bits_of_the_interpreter() {
             let step = if every { 1 } else { 6 };
             for (index, case) in cases().into_iter().enumerate().skip(seed % step).step_by(step) {
                 let special = index % 2 == 1 && dtype.is_float();
-                let numbers = numbers(case.0.offset() + 2 * case.0.count(), index, special);
-                assert_equal(&format!("{fold:?} of {dtype}"), &scan, &numbers, case);
+                let elements = elements(case.0.offset() + 2 * case.0.count(), index, special);
+                assert_equal(&format!("{fold:?} of {dtype}"), &scan, &elements, case);
             }
         }
     }
@@ -111,8 +111,8 @@ fn expressions_and_rounded_results_give_the_bits_of_the_interpreter() {
         let x = graph.input(dtype);
         let scan = compiled(&graph, Fold::Sum, x * x);
         for case in cases().into_iter().skip(dtype as usize % 2).step_by(2) {
-            let numbers = numbers(2 * case.0.count(), 7, false);
-            assert_equal(&format!("sum of {dtype}²"), &scan, &numbers, case);
+            let elements = elements(2 * case.0.count(), 7, false);
+            assert_equal(&format!("sum of {dtype}²"), &scan, &elements, case);
         }
     }
 }

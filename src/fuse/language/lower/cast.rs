@@ -219,8 +219,8 @@ fn narrow_to_eight_bits(program: &mut Program, to: DType, x: Value) -> Value {
     let bits = program.bits_of(x);
     let (rest, sign) = (program.bits32(0x7fff_ffff), program.bits32(0x80));
     let magnitude = program.and(bits, rest);
-    let places = program.bits32(24);
-    let high = program.shift_right_unsigned(bits, places);
+    let byte_shift = program.bits32(24);
+    let high = program.shift_right_unsigned(bits, byte_shift);
     let sign = program.and(high, sign);
     // Normal numbers: the low bits are rounded off.
     let (shift, unity) = (program.bits32(format.shift), program.bits32(1));

@@ -52,13 +52,13 @@ fn reduce_argument(x: Term<'_>) -> (Term<'_>, Term<'_>, Term<'_>) {
 /// rounds if the result is subnormal: it multiplies by 2^64 or 2^-64 (of f64 by the power of 512), whichever has the sign of
 /// k, and the exponent field takes the rest.
 fn scaled<'p>(x: Term<'p>, shifted: Term<'p>, k: Term<'p>) -> Term<'p> {
-    let (places, below_sign, upper) =
+    let (mantissa_bits, below_sign, upper) =
         if x.is_double() { (52, 1i64 << 62, 2f64.powi(512)) } else { (23, 1 << 30, 2f64.powi(64)) };
     // The two powers differ in the bit below the sign.
     let sign = (k.bits_of() >> 1) & below_sign;
     let last = sign ^ x.constant(upper).bits_of();
     let unity = x.constant(1.0).bits_of();
-    let first = (shifted.bits_of() << places) + (x.bits_of() - last + unity);
+    let first = (shifted.bits_of() << mantissa_bits) + (x.bits_of() - last + unity);
     first.float_of() * last.float_of()
 }
 

@@ -37,10 +37,10 @@ const POWER_LESS_1: [f64; 4] =
 fn split_power(program: &mut Program, x: Value, log2_of_base: f64, shift: i32) -> (Value, Value) {
     // 1.5 · 2^23, and the bias of the exponent that k becomes when shifted to its position.
     let rounding_constant = program.float32(12_582_912.0 + (127 + shift) as f32);
-    let (log2_of_base, places) = (program.float32(log2_of_base as f32), program.bits32(23));
+    let (log2_of_base, mantissa_bits) = (program.float32(log2_of_base as f32), program.bits32(23));
     let sum = program.multiply_add(x, log2_of_base, rounding_constant);
     let bits = program.bits_of(sum);
-    let bits = program.shift_left(bits, places);
+    let bits = program.shift_left(bits, mantissa_bits);
     let scale = program.float_of(bits);
     let minus = program.subtract(rounding_constant, sum);
     (scale, program.multiply_add(x, log2_of_base, minus))

@@ -76,9 +76,9 @@ fn is_normal(x: Term<'_>) -> Term<'_> {
 fn of_any<'p>(x: Term<'p>, function: impl Fn([Term<'p>; 2]) -> Term<'p>) -> Term<'p> {
     let usual = x.is_negative().select(x.constant(f64::NAN), function(parts(x, None)));
     let [result] = (!is_normal(x)).rarely([usual], || {
-        let places = if x.is_double() { 54 } else { 24 };
-        let up = x.constant(f64::from(places) / unit(x));
-        let finite = function(parts(x * 2f64.powi(places), Some(up)));
+        let shift = if x.is_double() { 54 } else { 24 };
+        let up = x.constant(f64::from(shift) / unit(x));
+        let finite = function(parts(x * 2f64.powi(shift), Some(up)));
         let result = x.equal(f64::INFINITY).select(x, finite);
         let result = x.equal(0.0).select(x.constant(f64::NEG_INFINITY), result);
         [x.constant(0.0).less_equal(x).select(result, f64::NAN)]

@@ -56,15 +56,15 @@ pub(super) fn in_powers_of_2(x: DoubleWord<'_>, times: f64) -> DoubleWord<'_> {
 /// magnifies to a unit in the last place at most.
 fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> DoubleWord<'p> {
     let double = x.is_double();
-    let (middle, places) = if double {
+    let (middle, mantissa_bits) = if double {
         (std::f64::consts::FRAC_1_SQRT_2.to_bits() as i64, 52)
     } else {
         (i64::from(std::f32::consts::FRAC_1_SQRT_2.to_bits()), 23)
     };
     // x = 2^exponent · number, with number from sqrt(1/2) to sqrt(2).
     let bits = x.bits_of();
-    let exponent = (bits - middle).shift_right_signed(bits.bits32(places));
-    let number = (bits - (exponent << places)).float_of();
+    let exponent = (bits - middle).shift_right_signed(bits.bits32(mantissa_bits));
+    let number = (bits - (exponent << mantissa_bits)).float_of();
     let exponent = if double {
         exponent.apply(Instruction::Truncate64, &[]).apply(Instruction::SignedToFloat64, &[])
     } else {
@@ -136,8 +136,8 @@ pub(super) fn power_of_2(x: DoubleWord<'_>) -> Scaled<'_> {
 
 /// Returns times · 2^k for a normal result, where the float is k away from one whose last bits are 0.
 pub(super) fn times_power_of_2<'p>(times: Term<'p>, shifted: Term<'p>) -> Term<'p> {
-    let places = if times.is_double() { 52 } else { 23 };
-    (times.bits_of() + (shifted.bits_of() << places)).float_of()
+    let mantissa_bits = if times.is_double() { 52 } else { 23 };
+    (times.bits_of() + (shifted.bits_of() << mantissa_bits)).float_of()
 }
 
 impl<'p> Scaled<'p> {
@@ -166,9 +166,9 @@ impl<'p> Scaled<'p> {
         // Sixteen bits hold every exponent.
         let sixteen = self.exponent.bits32(16);
         let mut left = (self.exponent << 16).shift_right_signed(sixteen);
-        std::array::from_fn(|place| {
-            let part = if place + 1 < N {
-                left.shift_right_signed(left.bits32((N - 1 - place) as u32))
+        std::array::from_fn(|index| {
+            let part = if index + 1 < N {
+                left.shift_right_signed(left.bits32((N - 1 - index) as u32))
             } else {
                 left
             };
@@ -291,15 +291,15 @@ pub(crate) fn cbrt(program: &mut Program, dtype: DType, operands: &[ValueParts])
         let size = x.absolute();
         // Subnormal numbers have no exponent.
         let small = size.less(x.by_precision(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
-        let (up, root_up, places) = if double { (54, 18, 52) } else { (24, 8, 23) };
+        let (up, root_up, mantissa_bits) = if double { (54, 18, 52) } else { (24, 8, 23) };
         let bits = (size * small.select(x.constant(2f64.powi(up)), 1.0)).bits_of();
         // The exponent minus 3 times its third is 0 to 2; one multiplication divides all exponents by 3.
         let (ahead, bias) = if double { (0, 1023) } else { (2, 127) };
-        let third = (((bits >> places) + ahead) * 0x5556) >> 16;
-        let within = (bits - ((third * 3 - (bias + ahead)) << places)).float_of();
+        let third = (((bits >> mantissa_bits) + ahead) * 0x5556) >> 16;
+        let within = (bits - ((third * 3 - (bias + ahead)) << mantissa_bits)).float_of();
         let back = bias - (bias + ahead) / 3;
         let back = small.select((back - root_up).like(bits), back);
-        let root = cube_root_within(within) * ((third + back) << places).float_of();
+        let root = cube_root_within(within) * ((third + back) << mantissa_bits).float_of();
         let itself = x.equal(0.0) | !size.less(f64::INFINITY);
         itself.select(x, root.with_sign(x))
     })

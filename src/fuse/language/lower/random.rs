@@ -43,8 +43,8 @@ pub(crate) fn number(
         let word = word(program, operand, words, 2 * number + part, stream);
         program.apply(Instruction::ZeroExtend32, &[word])
     });
-    let places = program.bits32(32);
-    let high = program.shift_left(high, places);
+    let shift = program.bits32(32);
+    let high = program.shift_left(high, shift);
     program.or(low, high)
 }
 
@@ -68,8 +68,8 @@ fn word(program: &mut Program, operand: u32, words: u32, word: u32, [seed, offse
 }
 
 fn halves(program: &mut Program, x: Value) -> [Value; 2] {
-    let places = program.bits32(32);
-    let high = program.shift_right_unsigned(x, places);
+    let shift = program.bits32(32);
+    let high = program.shift_right_unsigned(x, shift);
     [x, high].map(|half| program.apply(Instruction::Truncate64, &[half]))
 }
 

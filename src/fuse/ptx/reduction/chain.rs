@@ -35,7 +35,7 @@ const WHOLE_BYTES: usize = 16;
 
 /// The position of a tile.
 struct Tile {
-    number: Name,
+    tile_index: Name,
     /// In its row, and in its group.
     of_row: Name,
     of_group: Name,
@@ -46,7 +46,7 @@ struct Tile {
 struct Awaited<'a> {
     guard: &'a str,
     plane: usize,
-    place: Name,
+    index: Name,
 }
 
 /// The registers that a thread keeps for all rounds.
@@ -165,10 +165,10 @@ impl KernelWriter<'_> {
         self.line(format!("@{} st.shared.b32 [{}], {drawn};", chain.draws, chain.ticket));
     }
 
-    fn tile(&mut self, chain: &Chain<'_>, number: &str) -> Tile {
+    fn tile(&mut self, chain: &Chain<'_>, tile_index: &str) -> Tile {
         let key = chain.key;
-        let number = self.widened(number);
-        let (row, of_row) = self.divide(&number, self.parameters.launch());
+        let tile_index = self.widened(tile_index);
+        let (row, of_row) = self.divide(&tile_index, self.parameters.launch());
         let narrow = match self.wide {
             true => self.bits32("cvt.u32.u64", &[&of_row]),
             false => of_row.clone(),
@@ -177,7 +177,7 @@ impl KernelWriter<'_> {
         let coordinates = self.decode(&row, 0..key.outer_dims);
         let first = self.widened(&chain.first);
         let first = self.times_plus(&of_row, &key.tile().to_string(), &first);
-        Tile { number, of_row, of_group, part: Part { coordinates, first } }
+        Tile { tile_index, of_row, of_group, part: Part { coordinates, first } }
     }
 
     /// Publishes the total of a tile, and parks its elements, which are scanned within the tile.
@@ -185,13 +185,13 @@ impl KernelWriter<'_> {
         let whole = self.merged(&totals.before_warp, &totals.of_warp);
         // After the output and the counter.
         let of_tiles = self.compiled.prologue.inputs.len() + 2;
-        self.publish(&chain.leads, &whole, of_tiles, &tile.number);
+        self.publish(&chain.leads, &whole, of_tiles, &tile.tile_index);
         let threads = (chain.key.threads * chain.key.warps) as usize;
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let (kind, at) = (type_of(kind), QUADS_BYTES * threads + part * bytes(kind));
             self.line(format!("@{} st.shared.{kind} [{}+{at}], {};", chain.leads, chain.parked, whole[part]));
         }
-        let place = self.bits32("mad.lo.u32", &[chain.thread, "16", &chain.parked]);
+        let address = self.bits32("mad.lo.u32", &[chain.thread, "16", &chain.parked]);
         let mut at = 0;
         for values in quads {
             for (part, kind) in self.kinds().into_iter().enumerate() {
@@ -199,7 +199,10 @@ impl KernelWriter<'_> {
                 for some in values.chunks(lanes) {
                     let some: Vec<Name> = some.iter().map(|value| value[part].clone()).collect();
                     let kind = type_of(kind);
-                    self.line(format!("st.shared.v{lanes}.{kind} [{place}+{at}], {{{}}};", some.join(", ")));
+                    self.line(format!(
+                        "st.shared.v{lanes}.{kind} [{address}+{at}], {{{}}};",
+                        some.join(", ")
+                    ));
                     at += 16 * threads;
                 }
             }
@@ -209,15 +212,15 @@ impl KernelWriter<'_> {
     /// Waits for the prefix of a tile, if `number` is one, and stores its results. It draws the next ticket
     /// in between: after the wait, so that the ticket's tile begins soon, and early enough for the ticket to
     /// arrive before its use.
-    fn finish_tile(&mut self, chain: &Chain<'_>, number: &str) -> Name {
+    fn finish_tile(&mut self, chain: &Chain<'_>, tile_index: &str) -> Name {
         let (key, thread) = (chain.key, chain.thread);
         let (warp_bits, threads) = (WARP.trailing_zeros(), (key.threads * key.warps) as usize);
-        let tile = self.tile(chain, number);
-        let is_there = self.predicate("setp.lt.u32", &[number, &chain.tiles]);
+        let tile = self.tile(chain, tile_index);
+        let is_there = self.predicate("setp.lt.u32", &[tile_index, &chain.tiles]);
         let of_tiles = self.compiled.prologue.inputs.len() + 2;
         let of_groups = of_tiles + words(&self.compiled.rules);
         let in_group = self.widened(&tile.of_group);
-        let group = self.index("sub.u32", "sub.u64", &[&tile.number, &in_group]);
+        let group = self.index("sub.u32", "sub.u64", &[&tile.tile_index, &in_group]);
         let mut guards = Vec::new();
         let mut awaited = Vec::new();
         for first in (0..GROUP).step_by(threads) {
@@ -234,7 +237,7 @@ impl KernelWriter<'_> {
         let awaited: Vec<Awaited<'_>> = guards
             .iter()
             .zip(awaited)
-            .map(|(guard, (plane, place))| Awaited { guard, plane, place })
+            .map(|(guard, (plane, index))| Awaited { guard, plane, index })
             .collect();
         let mut values = self.await_values(&awaited);
 
@@ -272,19 +275,19 @@ impl KernelWriter<'_> {
             .into_iter()
             .enumerate()
             .map(|(part, kind)| {
-                let place = format!("[{}+{}]", chain.parked, QUADS_BYTES * threads + part * bytes(kind));
-                self.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&place])
+                let source = format!("[{}+{}]", chain.parked, QUADS_BYTES * threads + part * bytes(kind));
+                self.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&source])
             })
             .collect();
         let whole = [whole[0].clone(), whole[whole.len() - 1].clone()];
         let after = self.merged(&before, &whole);
         let ends = self.predicate("setp.eq.u32", &[&tile.of_group, &(GROUP - 1).to_string()]);
         let publishes = self.predicate("and.pred", &[&chain.leads, &ends]);
-        let next = self.plus(&tile.number, 1);
+        let next = self.plus(&tile.tile_index, 1);
         let next = self.group(&next);
         self.publish(&publishes, &after, of_groups, &next);
 
-        let place = self.bits32("mad.lo.u32", &[thread, "16", &chain.parked]);
+        let address = self.bits32("mad.lo.u32", &[thread, "16", &chain.parked]);
         let mut at = 0;
         for access in 0..key.accesses as usize {
             let mut planes: Vec<Vec<Name>> = Vec::new();
@@ -293,7 +296,7 @@ impl KernelWriter<'_> {
                 while plane.len() < QUAD {
                     let some: Vec<Name> = (0..lanes).map(|_| self.writer.register(kind.into())).collect();
                     let (list, kind) = (some.join(", "), type_of(kind));
-                    self.line(format!("ld.shared.v{lanes}.{kind} {{{list}}}, [{place}+{at}];"));
+                    self.line(format!("ld.shared.v{lanes}.{kind} {{{list}}}, [{address}+{at}];"));
                     plane.extend(some);
                     at += 16 * threads;
                 }
@@ -318,7 +321,7 @@ impl KernelWriter<'_> {
     }
 
     /// Writes a value, each word with its flag.
-    fn publish(&mut self, guard: &str, value: &Folded, plane: usize, place: &str) {
+    fn publish(&mut self, guard: &str, value: &Folded, plane: usize, index: &str) {
         let mut parts = Vec::new();
         for (part, kind) in self.kinds().into_iter().enumerate() {
             if bytes(kind) == 4 {
@@ -331,7 +334,7 @@ impl KernelWriter<'_> {
         }
         let flag = self.bits32("mov.u32", &["1"]);
         for (at, word) in parts.iter().enumerate() {
-            let address = self.slot(plane + at, place);
+            let address = self.slot(plane + at, index);
             let both = self.result(Register::Bits64, "mov.b64", &[&format!("{{{word}, {flag}}}")]);
             self.line(format!("@{guard} st.volatile.global.u64 [{address}], {both};"));
         }
@@ -350,7 +353,7 @@ impl KernelWriter<'_> {
         let mut slots = Vec::new();
         for value in awaited {
             for (word, bits) in bits.iter().enumerate() {
-                let slot = self.slot(value.plane + word, &value.place);
+                let slot = self.slot(value.plane + word, &value.index);
                 // As if it had arrived.
                 let both = ((1 << 32) | (bits & 0xffff_ffff)).to_string();
                 slots.push((value.guard, slot, self.result(Register::Bits64, "mov.b64", &[&both])));
@@ -392,8 +395,8 @@ impl KernelWriter<'_> {
     }
 
     /// Returns the address of a word with its flag.
-    fn slot(&mut self, plane: usize, place: &str) -> Name {
+    fn slot(&mut self, plane: usize, index: &str) -> Name {
         let base = self.base(plane);
-        self.address(&base, Some(place), SLOT)
+        self.address(&base, Some(index), SLOT)
     }
 }

@@ -42,7 +42,7 @@ struct Thread {
 /// One access of each input.
 struct Access {
     /// The index of the first element in the row.
-    place: Name,
+    index: Name,
     /// The predicate that it is in the row; empty if all are.
     valid: Name,
     /// By input, by element.
@@ -241,14 +241,14 @@ impl KernelWriter<'_> {
         let rows = key.direction == Direction::Rows;
         let step = if rows { key.vector as usize } else { 1 };
         let wanted = self.plus(from, round + group * key.threads as usize * step);
-        let (mut place, mut valid) = (wanted, Name::new());
+        let (mut index, mut valid) = (wanted, Name::new());
         if key.tail {
             let count = self.word(self.parameters.row());
-            valid = self.is_below(&place, &count);
+            valid = self.is_below(&index, &count);
             let last = self.index("sub.u32", "sub.u64", &[&count, &step.to_string()]);
-            place = self.lesser(&place, &last);
+            index = self.lesser(&index, &last);
         }
-        let coordinates = self.decode(&place, key.outer_dims..key.outer_dims + key.reduced_dims);
+        let coordinates = self.decode(&index, key.outer_dims..key.outer_dims + key.reduced_dims);
         let mut loaded = Vec::with_capacity(compiled.prologue.inputs.len());
         for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
             let base = thread.bases[input].clone();
@@ -273,7 +273,7 @@ impl KernelWriter<'_> {
                 _ => vec![self.writer.load(StateSpace::Global, *dtype, &address)],
             });
         }
-        Access { place, valid, loaded }
+        Access { index, valid, loaded }
     }
 
     /// Loads elements a stride apart along a dimension.
@@ -321,8 +321,8 @@ impl KernelWriter<'_> {
             }
             if compiled.fold.has_index() {
                 let along = if key.direction == Direction::Rows { element } else { 0 };
-                let place = self.plus(&access.place, along);
-                value[1] = self.in_64_bits(&place);
+                let index = self.plus(&access.index, along);
+                value[1] = self.in_64_bits(&index);
             }
             elements.push(match key.tail {
                 true => self.or_identity(&value, &access.valid),
@@ -420,15 +420,15 @@ impl KernelWriter<'_> {
             let shift = distance.trailing_zeros().to_string();
             let half = self.bits32("shr.u32", &[&thread.lane, &shift]);
             let upper = self.predicate("setp.eq.u32", &[&half, "1"]);
-            for (place, value) in values.iter().enumerate() {
-                self.put_shared(&upper, &slots, place * block, value);
+            for (index, value) in values.iter().enumerate() {
+                self.put_shared(&upper, &slots, index * block, value);
             }
             self.line("bar.sync 0;");
             let lower = self.predicate("setp.eq.u32", &[&half, "0"]);
             let unique = self.writer.unique();
             self.line(format!("@!{lower} bra $halved_{unique};"));
-            for (place, value) in values.iter_mut().enumerate() {
-                let further = self.get_shared(&slots, place * block + distance * across);
+            for (index, value) in values.iter_mut().enumerate() {
+                let further = self.get_shared(&slots, index * block + distance * across);
                 *value = self.merged(value, &further);
             }
             self.line(format!("$halved_{unique}:"));

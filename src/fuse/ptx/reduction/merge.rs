@@ -89,7 +89,7 @@ impl KernelWriter<'_> {
         let count = self.word(self.parameters.row());
         let last = self.index("sub.u32", "sub.u64", &[&count, "1"]);
         // All addresses precede all loads.
-        let places: Vec<(Name, Name)> = (0..key.values as usize)
+        let indices: Vec<(Name, Name)> = (0..key.values as usize)
             .map(|next| {
                 let wanted = match first {
                     "0" => self.index("mov.u32", "mov.u64", &[&next.to_string()]),
@@ -102,19 +102,19 @@ impl KernelWriter<'_> {
                 (self.times_plus(&at, &rows, row), valid)
             })
             .collect();
-        let loaded: Vec<Folded> = places
+        let loaded: Vec<Folded> = indices
             .iter()
-            .map(|(place, _)| {
+            .map(|(index, _)| {
                 self.each_part(|kernel, part, kind| {
-                    let address = kernel.address(&bases[part], Some(place), bytes(kind));
-                    let place = format!("[{address}]");
-                    kernel.result(kind.into(), &format!("ld.global.{}", super::type_of(kind)), &[&place])
+                    let address = kernel.address(&bases[part], Some(index), bytes(kind));
+                    let source = format!("[{address}]");
+                    kernel.result(kind.into(), &format!("ld.global.{}", super::type_of(kind)), &[&source])
                 })
             })
             .collect();
         loaded
             .iter()
-            .zip(&places)
+            .zip(&indices)
             .map(|(value, (_, valid))| match key.tail {
                 true => self.or_identity(value, valid),
                 false => value.clone(),

@@ -155,8 +155,8 @@ impl KernelWriter<'_> {
 
     /// Emits the load of an operand's address.
     pub(in crate::fuse) fn base(&mut self, operand: usize) -> Name {
-        let place = format!("[{}]", self.addresses[operand]);
-        self.result(Register::Bits64, "ld.param.u64", &[&place])
+        let source = format!("[{}]", self.addresses[operand]);
+        self.result(Register::Bits64, "ld.param.u64", &[&source])
     }
 
     /// Emits an index instruction at the key's width.
@@ -187,10 +187,10 @@ impl KernelWriter<'_> {
         }
     }
 
-    pub(in crate::fuse) fn plus(&mut self, index: &str, number: usize) -> Name {
-        match number {
+    pub(in crate::fuse) fn plus(&mut self, index: &str, offset: usize) -> Name {
+        match offset {
             0 => index.to_owned(),
-            _ => self.index("add.u32", "add.u64", &[index, &number.to_string()]),
+            _ => self.index("add.u32", "add.u64", &[index, &offset.to_string()]),
         }
     }
 
@@ -492,11 +492,11 @@ impl KernelWriter<'_> {
     /// Stores values of adjacent rows, starting at `row`, as partial values of group `group`.
     fn store_partial(&mut self, values: &[Folded], group: &str, row: &str) {
         let rows = self.word(self.parameters.rows());
-        let place = self.times_plus(group, &rows, row);
+        let index = self.times_plus(group, &rows, row);
         let first = self.addresses.len() - self.compiled.rules.kinds.len();
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let base = self.base(first + part);
-            let address = self.address(&base, Some(&place), bytes(kind));
+            let address = self.address(&base, Some(&index), bytes(kind));
             let elements: Vec<[Name; 2]> =
                 values.iter().map(|value| [value[part].clone(), value[part].clone()]).collect();
             self.writer.store_vector(plain(kind), "", &address, &elements, false);
@@ -529,12 +529,12 @@ impl KernelWriter<'_> {
         if vectors {
             return self.writer.store_vector(dtype, "", &address, &elements, false);
         }
-        for (place, element) in elements.iter().enumerate() {
-            let address = match place {
+        for (index, element) in elements.iter().enumerate() {
+            let address = match index {
                 0 => address.clone(),
                 _ => {
                     let stride = self.word(self.parameters.stride(operand, 0));
-                    self.address(&address, Some(&stride), place * dtype.size())
+                    self.address(&address, Some(&stride), index * dtype.size())
                 }
             };
             self.writer.store_single(dtype, "", &address, element, false);

@@ -49,12 +49,12 @@ impl KernelWriter<'_> {
         self.factors = (0..rows).map(|_| self.result(kind.into(), &mnemonic, &[&one])).collect();
     }
 
-    /// Emits the beginning of the passes over `rows` rows of each thread. `slot` is the place of the first one in the block.
+    /// Emits the beginning of the passes over `rows` rows of each thread. `slot` is the index of the first one in the block.
     pub(super) fn begin_passes(&mut self, slot: &str, rows: usize, of_block: usize) -> Passes {
         self.unit_factors(rows);
-        let place = self.reserve(4 * of_block);
+        let offset = self.reserve(4 * of_block);
         let start = self.bits32("mov.u32", &["shared"]);
-        let start = self.bits32("add.u32", &[&start, &place.to_string()]);
+        let start = self.bits32("add.u32", &[&start, &offset.to_string()]);
         let codes = self.bits32("mad.lo.u32", &[slot, &(4 * rows).to_string(), &start]);
         let second = self.bits32("mov.u32", &["0"]);
         let label = format!("$pass_{}", self.writer.unique());
@@ -94,8 +94,8 @@ impl KernelWriter<'_> {
         self.line(format!("@!{any} bra $end;"));
         self.line(format!("mov.u32 {}, 1;", passes.second));
         for row in 0..self.factors.len() {
-            let place = format!("[{}+{}]", passes.codes, 4 * row);
-            let code = self.bits32("ld.shared.b32", &[&place]);
+            let source = format!("[{}+{}]", passes.codes, 4 * row);
+            let code = self.bits32("ld.shared.b32", &[&source]);
             self.set_factor(row, &code);
         }
         self.line(format!("bra {};", passes.label));
@@ -113,8 +113,8 @@ impl KernelWriter<'_> {
 
     /// Emits the address of the word that tells whether a row has a code.
     fn any_code(&mut self) -> Name {
-        let place = format!("[{}]", self.codes.clone().unwrap_or_default());
-        self.result(super::Register::Bits64, "ld.param.u64", &[&place])
+        let source = format!("[{}]", self.codes.clone().unwrap_or_default());
+        self.result(super::Register::Bits64, "ld.param.u64", &[&source])
     }
 
     /// Emits the beginning of a run: no row has a code.

@@ -16,7 +16,7 @@ pub(super) struct Part {
 /// The position of a quad.
 struct Quad {
     /// The index of its first element in the row.
-    place: Name,
+    index: Name,
     /// The indices of its loads: a single load if rows are whole quads. Indices past the end are clamped to
     /// the last.
     loads: Vec<Name>,
@@ -131,13 +131,13 @@ impl KernelWriter<'_> {
 
     /// Emits the position of the quad of an access.
     fn quad(&mut self, key: &ScanKey, part: &Part, access: usize) -> Quad {
-        let place = self.plus(&part.first, access * key.threads as usize * QUAD);
+        let index = self.plus(&part.first, access * key.threads as usize * QUAD);
         let step = if key.quads { QUAD } else { 1 };
         let count = self.word(self.parameters.row());
         let last = self.index("sub.u32", "sub.u64", &[&count, &step.to_string()]);
         let (mut loads, mut valid) = (Vec::new(), Vec::new());
         for at in (0..QUAD).step_by(step) {
-            let wanted = self.plus(&place, at);
+            let wanted = self.plus(&index, at);
             if key.tail {
                 valid.push(self.is_below(&wanted, &count));
                 loads.push(self.lesser(&wanted, &last));
@@ -145,7 +145,7 @@ impl KernelWriter<'_> {
                 loads.push(wanted);
             }
         }
-        Quad { place, loads, valid }
+        Quad { index, loads, valid }
     }
 
     /// Loads the elements of a part, before any computation.
@@ -179,16 +179,16 @@ impl KernelWriter<'_> {
             let mut of_access = Vec::new();
             for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
                 let mut of_input = Vec::new();
-                for place in bases[input].iter().flat_map(|_| &quad.loads) {
+                for index in bases[input].iter().flat_map(|_| &quad.loads) {
                     let base = bases[input].clone().unwrap_or_default();
                     if key.classes[input] == ReductionAccess::Vector {
-                        let address = self.address(&base, Some(place), dtype.size());
+                        let address = self.address(&base, Some(index), dtype.size());
                         let memory = StateSpace::Global;
                         of_input.push(self.writer.load_raw_vector(memory, *dtype, &address, QUAD));
                         continue;
                     }
                     let stride = self.word(self.parameters.stride(input, key.outer_dims));
-                    let offset = self.index("mul.lo.u32", "mul.lo.u64", &[place, &stride]);
+                    let offset = self.index("mul.lo.u32", "mul.lo.u64", &[index, &stride]);
                     let address = self.address(&base, Some(&offset), dtype.size());
                     for at in 0..if key.quads { QUAD } else { 1 } {
                         let address = match at {
@@ -360,11 +360,11 @@ impl KernelWriter<'_> {
         let offset = self.offset(operand, &part.coordinates, 0);
         let base = self.address(&base, offset.as_deref(), dtype.size());
         let stride = self.word(self.parameters.stride(operand, key.outer_dims));
-        let place = match key.stores_vectors {
-            true => quad.place.clone(),
-            false => self.index("mul.lo.u32", "mul.lo.u64", &[&quad.place, &stride]),
+        let index = match key.stores_vectors {
+            true => quad.index.clone(),
+            false => self.index("mul.lo.u32", "mul.lo.u64", &[&quad.index, &stride]),
         };
-        let address = self.address(&base, Some(&place), dtype.size());
+        let address = self.address(&base, Some(&index), dtype.size());
         let mut guards = Vec::new();
         for at in 0..QUAD {
             let valid = quad.valid.get(at).or(quad.valid.first());

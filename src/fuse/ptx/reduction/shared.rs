@@ -51,8 +51,8 @@ impl KernelWriter<'_> {
 
     pub(in crate::fuse) fn get_shared(&mut self, slots: &[Name], offset: usize) -> Folded {
         self.each_part(|kernel, part, kind| {
-            let place = format!("[{}+{}]", slots[part], offset * bytes(kind));
-            kernel.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&place])
+            let source = format!("[{}+{}]", slots[part], offset * bytes(kind));
+            kernel.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&source])
         })
     }
 

@@ -166,8 +166,8 @@ impl RowWriter<'_> {
         let value = self.output(output)[0].0;
         let bits = if kind == RegisterKind::Float64 { 1 << 63 } else { 1 << 31 };
         for (element, names) in all.iter().enumerate() {
-            let place = self.sums.accesses * self.key.vector + element;
-            let sum = self.sums.registers[at - self.sums.first][place].clone();
+            let slot = self.sums.accesses * self.key.vector + element;
+            let sum = self.sums.registers[at - self.sums.first][slot].clone();
             let mut term = names[value.index()].clone();
             if !self.sums.exists.is_empty() {
                 let (mnemonic, exists) = (format!("selp.{}", type_of(kind)), self.sums.exists.clone());
@@ -182,23 +182,23 @@ impl RowWriter<'_> {
         let key = self.key;
         let inputs = self.operand_of.iter().flatten().count();
         let row = self.kernel.word(self.kernel.parameters.row());
-        let places =
+        let schedule =
             (0..key.rounds).flat_map(|round| (0..key.accesses_per_round).map(move |group| (round, group)));
-        for (number, (round, group)) in places.enumerate() {
+        for (access_index, (round, group)) in schedule.enumerate() {
             let access = self.access(first, round, group);
             let guard = match (self.thread.inside.clone(), access.valid.clone()) {
                 (inside, valid) if inside.is_empty() && valid.is_empty() => String::new(),
                 (one, other) if one.is_empty() || other.is_empty() => format!("@{one}{other} "),
                 (inside, valid) => format!("@{} ", self.kernel.predicate("and.pred", &[&inside, &valid])),
             };
-            let place = self.kernel.times_plus(chunk, &row, &access.place);
+            let index = self.kernel.times_plus(chunk, &row, &access.index);
             for output in self.sums.first..self.outputs.len() {
                 let dtype = self.outputs[output].dtype;
-                let registers = &self.sums.registers[output - self.sums.first][number * key.vector..];
+                let registers = &self.sums.registers[output - self.sums.first][access_index * key.vector..];
                 let elements: Vec<[Name; 2]> =
                     registers[..key.vector].iter().map(|name| [name.clone(), name.clone()]).collect();
                 let base = self.kernel.base(inputs + output);
-                let address = self.kernel.address(&base, Some(&place), dtype.size());
+                let address = self.kernel.address(&base, Some(&index), dtype.size());
                 match key.vector {
                     1 => self.kernel.writer.store_single(dtype, &guard, &address, &elements[0], false),
                     _ => self.kernel.writer.store_vector(dtype, &guard, &address, &elements, false),

@@ -53,8 +53,8 @@ impl RowWriter<'_> {
             }
             let bytes = self.kernel.bits32("mul.lo.u32", &[&of_value.to_string(), &values]);
             let init = |writer: &mut Self| {
-                let place = writer.kernel.reserve(BARRIER).to_string();
-                let address = writer.kernel.bits32("add.u32", &[&start, &place]);
+                let offset = writer.kernel.reserve(BARRIER).to_string();
+                let address = writer.kernel.bits32("add.u32", &[&start, &offset]);
                 writer.kernel.line(format!("@{first} mbarrier.init.shared::cta.b64 [{address}], 1;"));
                 let barrier = Barrier { address, bytes: bytes.clone(), first: first.clone() };
                 writer.expect(&barrier);
@@ -96,11 +96,11 @@ impl RowWriter<'_> {
             // Each pass completes a phase.
             phase = self.kernel.bits32("xor.b32", &[second, &phase]);
         }
-        let place = format!("[{}]", barrier.address);
+        let source = format!("[{}]", barrier.address);
         let kernel = &mut self.kernel;
         let label = format!("$wait_{}", kernel.writer.unique());
         kernel.line(format!("{label}:"));
-        let is_complete = kernel.predicate("mbarrier.try_wait.parity.shared::cta.b64", &[&place, &phase]);
+        let is_complete = kernel.predicate("mbarrier.try_wait.parity.shared::cta.b64", &[&source, &phase]);
         kernel.line(format!("@!{is_complete} bra {label};"));
         if let Some(passes) = &mut self.passes {
             passes.barrier = Some(barrier.clone());
@@ -172,8 +172,8 @@ impl RowWriter<'_> {
         let mnemonic = "st.async.shared::cluster.mbarrier::complete_tx::bytes";
         for (part, kind) in kernel.kinds().into_iter().enumerate() {
             let slot = kernel.bits32("mapa.shared::cluster.u32", &[&slots[part], block]);
-            for (number, value) in values.iter().enumerate() {
-                let (at, value) = (number * apart * bytes(kind), &value[part]);
+            for (value_index, value) in values.iter().enumerate() {
+                let (at, value) = (value_index * apart * bytes(kind), &value[part]);
                 let kind = type_of(kind);
                 kernel.line(format!("@{guard} {mnemonic}.{kind} [{slot}+{at}], {value}, [{barrier}];"));
             }

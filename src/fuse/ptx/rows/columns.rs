@@ -77,14 +77,14 @@ impl RowWriter<'_> {
         let (key, kernel) = (self.key, &mut self.kernel);
         let row = kernel.word(kernel.parameters.row());
         let last = kernel.index("sub.u32", "sub.u64", &[&row, "1"]);
-        let place = kernel.lesser(&self.thread.first, &last);
+        let column = kernel.lesser(&self.thread.first, &last);
         for operand in 0..key.accesses.len() {
             if key.accesses[operand] == RowAccess::Broadcast {
                 continue;
             }
             let size = self.stages.operand_dtype(operand, self.reductions.len()).size();
             let kernel = &mut self.kernel;
-            let offset = kernel.offset(operand, std::slice::from_ref(&place), key.outer_dims);
+            let offset = kernel.offset(operand, std::slice::from_ref(&column), key.outer_dims);
             self.bases[operand] = kernel.address(&self.bases[operand], offset.as_deref(), size);
         }
         let kernel = &mut self.kernel;

@@ -14,10 +14,10 @@ use crate::fuse::ptx::{Name, StateSpace, Writer};
 /// A vector of adjacent elements of a thread: of a row, or of neighbouring columns at one index.
 pub(super) struct Access {
     /// The index in the row of the first element.
-    pub(super) place: Name,
+    pub(super) index: Name,
     /// The predicate that the elements are in the row; empty if all are.
     pub(super) valid: Name,
-    /// The number of the access among those of the thread from this place on.
+    /// The number of the access among those of the thread from this index on.
     pub(super) number: usize,
     /// The coordinates of the first element in the folded dimensions, if an operand needs them.
     coordinates: Vec<Name>,
@@ -44,9 +44,9 @@ impl Access {
 impl RowWriter<'_> {
     /// Creates the access of a round and a group of lanes, for a thread whose first element is `from`.
     pub(super) fn access(&mut self, from: &str, round: usize, group: usize) -> Access {
-        let offset = self.place(round, group);
+        let offset = self.offset(round, group);
         let (key, kernel) = (self.key, &mut self.kernel);
-        let mut place = kernel.plus(from, offset);
+        let mut index = kernel.plus(from, offset);
         let raw = vec![Vec::new(); self.operand_of.len()];
         let is_widened = vec![false; raw.len()];
         let number = round * key.accesses_per_round + group;
@@ -58,7 +58,7 @@ impl RowWriter<'_> {
                 false => Name::new(),
             };
             return Access {
-                place,
+                index,
                 valid,
                 number,
                 coordinates: Vec::new(),
@@ -79,17 +79,17 @@ impl RowWriter<'_> {
             let valid = if key.tail && !is_full { self.is_within(from, offset) } else { Name::new() };
             let origin = Some((from.to_owned(), offset));
             let coordinates = Vec::new();
-            return Access { place, valid, number, coordinates, steps: None, origin, raw, is_widened, saved };
+            return Access { index, valid, number, coordinates, steps: None, origin, raw, is_widened, saved };
         }
         let mut valid = Name::new();
         if key.tail {
             let count = kernel.word(kernel.parameters.row());
-            valid = kernel.is_below(&place, &count);
+            valid = kernel.is_below(&index, &count);
             let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector_along().to_string()]);
-            place = kernel.lesser(&place, &last);
+            index = kernel.lesser(&index, &last);
         }
-        let coordinates = kernel.decode(&place, key.outer_dims..key.outer_dims + key.reduced_dims);
-        Access { place, valid, number, coordinates, steps: None, origin: None, raw, is_widened, saved }
+        let coordinates = kernel.decode(&index, key.outer_dims..key.outer_dims + key.reduced_dims);
+        Access { index, valid, number, coordinates, steps: None, origin: None, raw, is_widened, saved }
     }
 
     /// Returns the predicate that the element so many after another one is in the row.
@@ -119,7 +119,7 @@ impl RowWriter<'_> {
             RowAccess::Broadcast => base,
             RowAccess::Contiguous => match &access.origin {
                 Some((from, offset)) => self.offset_address(operand, from, *offset, size),
-                None => self.kernel.address(&base, Some(&access.place), size),
+                None => self.kernel.address(&base, Some(&access.index), size),
             },
             RowAccess::Spans | RowAccess::OfSpan | RowAccess::Strided => {
                 let offset = self.kernel.offset(operand, &access.coordinates, self.key.outer_dims);
@@ -183,8 +183,8 @@ impl RowWriter<'_> {
         let mut loaded: Vec<Vec<[Name; 2]>> = Vec::with_capacity(access.raw.len());
         for (input, raw) in access.raw.iter().enumerate() {
             if stages.operands.inputs[input] == PhaseInput::Index && stages.is_loaded(input, wanted) {
-                let places = (0..self.key.vector).map(|element| self.index_in_row(&access.place, element));
-                loaded.push(places.map(|place| [place.clone(), place]).collect());
+                let indices = (0..self.key.vector).map(|element| self.index_in_row(&access.index, element));
+                loaded.push(indices.map(|index| [index.clone(), index]).collect());
                 continue;
             }
             let operand = self.operand_of[input].filter(|_| !raw.is_empty());
@@ -209,7 +209,7 @@ impl RowWriter<'_> {
                 names[*step] = name.clone();
             }
             if stages.has_positions() {
-                self.begin_element(&access.place, element);
+                self.begin_element(&access.index, element);
                 for (step, name) in names.iter_mut().enumerate() {
                     let first = element - element % stages.sharing(step, self.key.vector);
                     if first < element {
@@ -235,9 +235,9 @@ impl RowWriter<'_> {
     }
 
     /// Returns the index in the row of an element of an access, in 64 bits.
-    fn index_in_row(&mut self, place: &str, element: usize) -> Name {
-        let place = if self.key.has_columns { place.to_owned() } else { self.kernel.plus(place, element) };
-        self.kernel.in_64_bits(&place)
+    fn index_in_row(&mut self, index: &str, element: usize) -> Name {
+        let index = if self.key.has_columns { index.to_owned() } else { self.kernel.plus(index, element) };
+        self.kernel.in_64_bits(&index)
     }
 
     /// Returns the row among those of the thread that has an element of an access.
@@ -246,10 +246,10 @@ impl RowWriter<'_> {
     }
 
     /// Emits the position of an element of an access.
-    fn begin_element(&mut self, place: &str, element: usize) {
-        let place = self.index_in_row(place, element);
+    fn begin_element(&mut self, index: &str, element: usize) {
+        let index = self.index_in_row(index, element);
         let number =
-            self.kernel.result(RegisterKind::Bits64.into(), "add.u64", &[&self.position.clone(), &place]);
+            self.kernel.result(RegisterKind::Bits64.into(), "add.u64", &[&self.position.clone(), &index]);
         self.kernel.position = ElementPosition { number, element, vector: self.key.vector };
     }
 
@@ -265,7 +265,7 @@ impl RowWriter<'_> {
                 value[1] = value[0].clone();
             }
             if compiled.fold.has_index() {
-                value[1] = self.index_in_row(&access.place, element);
+                value[1] = self.index_in_row(&access.index, element);
             }
             let value = self.squared(reduction, self.row_of(element), value);
             values.push(match access.valid.is_empty() {

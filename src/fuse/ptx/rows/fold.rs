@@ -151,8 +151,8 @@ impl RowWriter<'_> {
                 let exists = kernel.predicate("setp.lt.u32", &[&at, &segments]);
                 // Slots past the last segment hold nothing.
                 let at = kernel.bits32("min.u32", &[&at, &last]);
-                let places = kernel.slots(&planes.0, &at, &planes.1);
-                let value = kernel.get_shared(&places, 0);
+                let slots = kernel.slots(&planes.0, &at, &planes.1);
+                let value = kernel.get_shared(&slots, 0);
                 kernel.or_identity(&value, &exists)
             })
             .collect();

@@ -73,7 +73,7 @@ struct RowWriter<'a> {
     lefts: HashMap<Name, Name>,
     /// By operand, the bytes before the row in its first line, if lines are copied.
     misalignments: Vec<Name>,
-    /// The place in shared memory of the current access.
+    /// The offset in shared memory of the current access.
     slot: Slot,
     /// The barriers of a cluster, of the stages to come.
     barriers: VecDeque<Barrier>,
@@ -103,7 +103,7 @@ struct RowWriter<'a> {
 struct Thread {
     /// Its index among the threads that share a segment.
     lane: Name,
-    /// Its place in a row of a tile of columns, if neighbouring threads take neighbouring rows.
+    /// Its offset in a row of a tile of columns, if neighbouring threads take neighbouring rows.
     column: Name,
     /// Its warp among those of the row; empty if a row has one warp.
     warp: Name,
@@ -358,13 +358,13 @@ impl<'a> RowWriter<'a> {
     fn held(&mut self) {
         let (key, stages) = (self.key, self.stages);
         let first = self.thread.first.clone();
-        let places =
+        let schedule =
             (0..key.rounds).flat_map(|round| (0..key.accesses_per_round).map(move |group| (round, group)));
         let mut accesses: Vec<Access> =
-            places.map(|(round, group)| self.access(&first, round, group)).collect();
-        for (number, stage) in stages.stages.iter().enumerate() {
-            let wanted = self.prepare(number);
-            self.begin_passes(number);
+            schedule.map(|(round, group)| self.access(&first, round, group)).collect();
+        for (stage_index, stage) in stages.stages.iter().enumerate() {
+            let wanted = self.prepare(stage_index);
+            self.begin_passes(stage_index);
             // Loads before a store stay before it. Full blocks lack the registers for all loads of the last stage, and so
             // do the many elements of a thread of a column.
             let is_tight = stage.reductions.is_empty() && (key.has_columns || key.warps > WARP / 2);
@@ -373,15 +373,15 @@ impl<'a> RowWriter<'a> {
                 for access in &mut accesses {
                     self.load(access, &wanted);
                 }
-                let folded = self.fold_lanes(number, &mut accesses, &wanted);
-                self.mark_saved(number);
+                let folded = self.fold_lanes(stage_index, &mut accesses, &wanted);
+                self.mark_saved(stage_index);
                 self.fold_columns(&stage.reductions, folded);
                 self.end_passes();
                 continue;
             }
-            if !is_tight && self.loops(number) {
-                let lanes = self.rounds(number, &mut accesses, &wanted);
-                self.finish_held(number, lanes);
+            if !is_tight && self.loops(stage_index) {
+                let lanes = self.rounds(stage_index, &mut accesses, &wanted);
+                self.finish_held(stage_index, lanes);
                 continue;
             }
             let mut lanes: Vec<Vec<Folded>> = vec![Vec::new(); stage.reductions.len()];
@@ -392,7 +392,7 @@ impl<'a> RowWriter<'a> {
                     }
                 }
                 let access = &mut accesses[at];
-                let all = self.evaluate(number, access, &wanted);
+                let all = self.evaluate(stage_index, access, &wanted);
                 if stage.reductions.is_empty() {
                     self.store(access, &all);
                 }
@@ -410,14 +410,14 @@ impl<'a> RowWriter<'a> {
                 }
             }
             self.forget_shared(&mut accesses);
-            self.finish_held(number, lanes);
+            self.finish_held(stage_index, lanes);
         }
     }
 
     /// Folds the lanes of a stage to the values of rows.
-    fn finish_held(&mut self, number: usize, lanes: Vec<Vec<Folded>>) {
-        self.mark_saved(number);
-        let folded = lanes.into_iter().zip(&self.stages.stages[number].reductions);
+    fn finish_held(&mut self, stage_index: usize, lanes: Vec<Vec<Folded>>) {
+        self.mark_saved(stage_index);
+        let folded = lanes.into_iter().zip(&self.stages.stages[stage_index].reductions);
         let folded: Vec<(usize, Folded)> =
             folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
         self.rows(folded);
@@ -454,9 +454,9 @@ impl<'a> RowWriter<'a> {
 
     /// Emits the steps of a stage that are the same for the whole row, and stores the outputs per group. Returns
     /// the steps to compute for each element.
-    fn prepare(&mut self, number: usize) -> Vec<bool> {
+    fn prepare(&mut self, stage_index: usize) -> Vec<bool> {
         let stages = self.stages;
-        let (program, stage) = (&stages.expression.program, &stages.stages[number]);
+        let (program, stage) = (&stages.expression.program, &stages.stages[stage_index]);
         let outputs = stage.outputs.iter().flat_map(|&output| self.output(output));
         let roots: Vec<usize> = outputs.map(|(value, _)| value.index()).collect();
         let needed = stages.needed(roots.into_iter(), |step| self.has[step]);
@@ -515,7 +515,7 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Returns the offset of a thread's access from its first element.
-    fn place(&self, round: usize, group: usize) -> usize {
+    fn offset(&self, round: usize, group: usize) -> usize {
         let apart = if self.key.has_columns { self.key.parts } else { self.key.vector };
         round * LANES + group * self.key.threads * apart
     }

@@ -37,8 +37,8 @@ struct Factor {
 
 impl RowWriter<'_> {
     /// Begins the passes of a stage, if it sums squares.
-    pub(super) fn begin_passes(&mut self, number: usize) {
-        let stage = &self.stages.stages[number];
+    pub(super) fn begin_passes(&mut self, stage_index: usize) {
+        let stage = &self.stages.stages[stage_index];
         if !stage.rescales {
             return;
         }
@@ -60,7 +60,7 @@ impl RowWriter<'_> {
         let second = self.kernel.bits32("mov.u32", &["0"]);
         let label = format!("$pass_{}", self.kernel.writer.unique());
         self.kernel.line(format!("{label}:"));
-        self.passes = Some(Passes { label, stage: number, second, barrier: None, rows });
+        self.passes = Some(Passes { label, stage: stage_index, second, barrier: None, rows });
     }
 
     fn factor_of(&mut self, reduction: usize, row: usize) -> Option<&mut Factor> {

@@ -23,10 +23,10 @@ impl RowWriter<'_> {
         self.end_copies();
         self.wait();
         let stride = self.shared_row().map_or(0, |row| row.stride);
-        for (number, stage) in stages.stages.iter().enumerate() {
-            let wanted = self.prepare(number);
+        for (stage_index, stage) in stages.stages.iter().enumerate() {
+            let wanted = self.prepare(stage_index);
             let planes: Vec<_> = stage.reductions.iter().map(|&reduction| self.planes(reduction)).collect();
-            self.begin_passes(number);
+            self.begin_passes(stage_index);
             let kernel = &mut self.kernel;
             let from = kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
             let segment = match key.warps {
@@ -39,9 +39,11 @@ impl RowWriter<'_> {
             }
             let unique = kernel.writer.unique();
             kernel.line(format!("$segment_{unique}:"));
-            let lanes = match self.groups_at_once(number) {
-                each if each < key.accesses_per_round => self.groups_in_turn(number, &from, each, &wanted),
-                all => self.all_rounds(number, (&from, &self.thread.lane.clone()), all, &wanted),
+            let lanes = match self.groups_at_once(stage_index) {
+                each if each < key.accesses_per_round => {
+                    self.groups_in_turn(stage_index, &from, each, &wanted)
+                }
+                all => self.all_rounds(stage_index, (&from, &self.thread.lane.clone()), all, &wanted),
             };
             if stage.reductions.is_empty() {
                 // The one warp of a row has its one segment.
@@ -50,7 +52,7 @@ impl RowWriter<'_> {
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
-            self.mark_saved(number);
+            self.mark_saved(stage_index);
             if segment.is_empty() {
                 self.rows(folded);
                 self.end_passes();

@@ -11,7 +11,7 @@ use crate::fuse::ptx::{Name, Register, StateSpace, Writer};
 /// Bytes of a line, which is the largest asynchronous copy.
 const LINE: usize = 16;
 
-/// The place in shared memory of a thread's access.
+/// The offset in shared memory of a thread's access.
 #[derive(Default, Clone)]
 pub(super) struct Slot {
     /// The address of the segment.
@@ -194,16 +194,16 @@ impl<'a> RowWriter<'a> {
         let rest = kernel.bits32("and.b32", &[end, &(LINE - 1).to_string()]);
         let before = kernel.bits32("mul.lo.u32", &[segment, &(SEGMENT * size).to_string()]);
         let at = kernel.bits32("sub.u32", &[&whole, &before]);
-        let place = kernel.bits32("mul.lo.u32", &[&self.thread.lane, &size.to_string()]);
+        let lane_offset = kernel.bits32("mul.lo.u32", &[&self.thread.lane, &size.to_string()]);
         // As unsigned numbers, lines before the segment are large.
         let is_here = kernel.predicate("setp.lt.u32", &[&at, &(lines * LINE).to_string()]);
-        let exists = kernel.predicate("setp.lt.u32", &[&place, &rest]);
+        let exists = kernel.predicate("setp.lt.u32", &[&lane_offset, &rest]);
         let guard = kernel.predicate("and.pred", &[&is_here, &exists]);
-        let from = kernel.bits32("add.u32", &[&whole, &place]);
+        let from = kernel.bits32("add.u32", &[&whole, &lane_offset]);
         let from = kernel.result(Register::Bits64, "cvt.u64.u32", &[&from]);
         let from = kernel.result(Register::Bits64, "add.u64", &[base, &from]);
         let to = kernel.bits32("add.u32", &[&slot.segment, &at]);
-        let to = kernel.bits32("add.u32", &[&to, &place]);
+        let to = kernel.bits32("add.u32", &[&to, &lane_offset]);
         let (kind, register) = match size {
             8 => ("b64", Register::Bits64),
             4 => ("b32", Register::Bits32),
@@ -287,8 +287,8 @@ impl<'a> RowWriter<'a> {
         let whole = kernel.bits32("and.b32", &[&past, "-16"]);
         let is_first = kernel.predicate("setp.lt.u32", &[&lane, "8"]);
         let line = kernel.bits32("selp.b32", &["0", &last, &is_first]);
-        let place = kernel.bits32("and.b32", &[&lane, "7"]);
-        let at = kernel.bits32("mad.lo.u32", &[&place, &array.width.to_string(), &line]);
+        let lane_in_line = kernel.bits32("and.b32", &[&lane, "7"]);
+        let at = kernel.bits32("mad.lo.u32", &[&lane_in_line, &array.width.to_string(), &line]);
         let least = kernel.bits32("selp.b32", &[&phase, &whole, &is_first]);
         let most = kernel.bits32("min.u32", &[&whole, &end]);
         let most = kernel.bits32("selp.b32", &[&most, &end, &is_first]);

@@ -1,7 +1,7 @@
 //! [`ByteLevelEncoder`], the encoding of a byte-level tokenizer without the alignment of ids with the text.
 //!
-//! `tokenizers` keeps the place of every byte in the original text through each step, which is most of its time. Ids alone do not
-//! need places: pre-tokens of the scanner are looked up in the thread's cache, and only new ones are merged. Added tokens, and the
+//! `tokenizers` keeps the offset of every byte in the original text through each step, which is most of its time. Ids alone do not
+//! need offsets: pre-tokens of the scanner are looked up in the thread's cache, and only new ones are merged. Added tokens, and the
 //! normalizer where a text is not ASCII, run through `tokenizers`, in the chunk that has them.
 
 use aho_corasick::AhoCorasick;

@@ -62,8 +62,8 @@ impl<T: AsRef<[u8]>, I: Iterator<Item = Result<T>>> Source<T, I> {
 
 impl Delivery<'_> {
     /// Hands the sink a part and those that waited for it. Returns false once a part or the sink has failed.
-    fn deliver(&mut self, number: usize, ids: Result<Vec<u32>>, length: usize) -> bool {
-        self.waiting.insert(number, (ids, length));
+    fn deliver(&mut self, index: usize, ids: Result<Vec<u32>>, length: usize) -> bool {
+        self.waiting.insert(index, (ids, length));
         while self.result.is_ok()
             && let Some((ids, length)) = self.waiting.remove(&self.next)
         {
@@ -115,7 +115,7 @@ impl SubwordTokenizer {
                 loop {
                     // Not in the condition of a `while let`, which would hold the lock.
                     let next = lock(&source).next(self);
-                    let Some((number, part)) = next else { break };
+                    let Some((index, part)) = next else { break };
                     let mut length = 0;
                     let ids = part.and_then(|part| {
                         let text = (*part.document).as_ref().get(part.start..part.end).unwrap_or_default();
@@ -124,7 +124,7 @@ impl SubwordTokenizer {
                         ids.extend(end.filter(|_| part.is_last));
                         Ok(ids)
                     });
-                    if !lock(&delivery).deliver(number, ids, length) {
+                    if !lock(&delivery).deliver(index, ids, length) {
                         break;
                     }
                 }

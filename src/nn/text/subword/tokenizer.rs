@@ -11,7 +11,7 @@ use super::coverage::{Coverage, encode_failed};
 use super::encoder::ByteLevelEncoder;
 use super::word_cache::WordCache;
 use crate::error::{Error, Result};
-use crate::nn::text::tokenizer::{Tokenizer, place, unknown_id};
+use crate::nn::text::tokenizer::{Tokenizer, location, unknown_id};
 
 const OPERATION: &str = "SubwordTokenizer";
 /// The kind in the JSON of [`Tokenizer::to_json`].
@@ -250,7 +250,7 @@ impl SubwordTokenizer {
             None => None,
         };
         id.ok_or_else(|| {
-            let found = format!("the byte 0x{byte:02x} at {}, which is not UTF-8", place(text, position));
+            let found = format!("the byte 0x{byte:02x} at {}, which is not UTF-8", location(text, position));
             Error::invalid("encode", found, "a UTF-8 text, or a byte-level tokenizer with all 256 bytes")
         })
     }

@@ -145,7 +145,7 @@ impl OptionsCase {
                     let p = (score.value - own_lse).exp();
                     let values = v.row(batch, key_head, first_key + key);
                     result.value.add(at, p * score.factor, values);
-                    result.magnitude.add(at, (p + T::SMALLEST) * score.factor, &absolute(values));
+                    result.magnitude.add(at, (p + T::MIN_POSITIVE) * score.factor, &absolute(values));
                 }
                 let of_result = d_o.row(batch, head, first_query + query);
                 let (abs_q, abs_of_result) = (absolute(row), absolute(of_result));
@@ -160,15 +160,15 @@ impl OptionsCase {
                     let d_s = of_band.scale() * p * slope * change;
                     // As in `reference`; the slope is 1 minus a rounded square.
                     let abs_slope = if self.soft_cap.is_some() { slope + 1e-3 } else { 1.0 };
-                    let abs_p = p * abs_slope + T::SMALLEST;
+                    let abs_p = p * abs_slope + T::MIN_POSITIVE;
                     let abs_ds =
-                        of_band.scale() * (abs_p * (2.0 * change.abs() + 2.0 * abs_delta) + T::SMALLEST);
+                        of_band.scale() * (abs_p * (2.0 * change.abs() + 2.0 * abs_delta) + T::MIN_POSITIVE);
                     d_q.value.add(at, d_s, keys);
                     d_q.magnitude.add(at, abs_ds, &absolute(keys));
                     d_k.value.add(at_key, d_s, row);
                     d_k.magnitude.add(at_key, abs_ds, &abs_q);
                     d_v.value.add(at_key, p * factor, of_result);
-                    d_v.magnitude.add(at_key, (p + T::SMALLEST) * factor, &abs_of_result);
+                    d_v.magnitude.add(at_key, (p + T::MIN_POSITIVE) * factor, &abs_of_result);
                 }
             }
         }

@@ -22,7 +22,7 @@ const BETWEEN: f64 = 3.0;
 /// A cell's width in pixels.
 const CELL: f64 = 2.0;
 
-/// Offsets of a segment against places on its ruler, which are bytes but for what is drawn short.
+/// Offsets of a segment against positions on its ruler, which are bytes but for what is drawn short.
 pub struct Ruler {
     marks: Vec<(u64, f64)>,
 }
@@ -31,13 +31,13 @@ impl Ruler {
     /// A ruler on which a range without memory has at most this length.
     fn new(segment: &SegmentSnapshot, longest_gap: f64) -> Ruler {
         let mut marks = vec![(0, 0.0)];
-        let mut place = 0.0;
+        let mut position = 0.0;
         for run in segment.blocks.chunk_by(|one, next| is_memory(one) == is_memory(next)) {
             let (first, last) = (&run[0], &run[run.len() - 1]);
             let end = last.offset + last.bytes;
             let bytes = (end - first.offset) as f64;
-            place += if is_memory(first) { bytes } else { bytes.min(longest_gap) };
-            marks.push((end, place));
+            position += if is_memory(first) { bytes } else { bytes.min(longest_gap) };
+            marks.push((end, position));
         }
         Ruler { marks }
     }
@@ -46,24 +46,24 @@ impl Ruler {
         self.marks.last().map_or(0.0, |mark| mark.1)
     }
 
-    pub fn place(&self, offset: u64) -> f64 {
+    pub fn position_of(&self, offset: u64) -> f64 {
         let at = self.marks.partition_point(|mark| mark.0 <= offset).clamp(1, self.marks.len());
-        let (before, place) = self.marks[at - 1];
+        let (before, position) = self.marks[at - 1];
         match self.marks.get(at) {
-            None => place,
+            None => position,
             Some(&(after, next)) => {
-                place + (offset - before) as f64 / (after - before) as f64 * (next - place)
+                position + (offset - before) as f64 / (after - before) as f64 * (next - position)
             }
         }
     }
 
-    pub fn offset(&self, place: f64) -> u64 {
-        let at = self.marks.partition_point(|mark| mark.1 <= place).clamp(1, self.marks.len());
+    pub fn offset(&self, position: f64) -> u64 {
+        let at = self.marks.partition_point(|mark| mark.1 <= position).clamp(1, self.marks.len());
         let (before, from) = self.marks[at - 1];
         match self.marks.get(at) {
             None => before,
             Some(&(after, to)) => {
-                let part = (place - from) / (to - from);
+                let part = (position - from) / (to - from);
                 before + (((after - before) as f64 * part).round() as u64).min(after - before)
             }
         }
@@ -157,11 +157,11 @@ impl Panel {
             left_out: 0,
             width,
         };
-        panel.place();
+        panel.arrange();
         panel
     }
 
-    fn place(&mut self) {
+    fn arrange(&mut self) {
         let (mut row, mut x) = (0, 0.0);
         for (number, ruler) in self.rulers.iter().enumerate() {
             let whole = (ruler.length() / self.bytes_a_row * self.width).max(NARROWEST);
@@ -207,9 +207,9 @@ impl Panel {
 
     /// Returns the position of an offset on a strip, in pixels from the row's left end.
     pub fn x(&self, strip: &Strip, offset: u64) -> f64 {
-        let place = self.ruler(strip).place(offset);
+        let position = self.ruler(strip).position_of(offset);
         let length = (strip.to - strip.from).max(f64::MIN_POSITIVE);
-        strip.x + ((place - strip.from) / length).clamp(0.0, 1.0) * strip.width
+        strip.x + ((position - strip.from) / length).clamp(0.0, 1.0) * strip.width
     }
 
     /// The cells of a strip, from left to right, without gaps.
@@ -266,12 +266,13 @@ mod tests {
         let segment = segment(0, &[(100, Live), (1_000_000, Unmapped), (100, Cached), (5, Unmapped)]);
         let ruler = Ruler::new(&segment, 10.0);
         assert_eq!(ruler.length(), 215.0);
-        for (offset, place) in [(0, 0.0), (50, 50.0), (100, 100.0), (1_000_100, 110.0), (1_000_150, 160.0)] {
-            assert_eq!(ruler.place(offset), place);
-            assert_eq!(ruler.offset(place), offset);
+        for (offset, position) in [(0, 0.0), (50, 50.0), (100, 100.0), (1_000_100, 110.0), (1_000_150, 160.0)]
+        {
+            assert_eq!(ruler.position_of(offset), position);
+            assert_eq!(ruler.offset(position), offset);
         }
         assert_eq!(ruler.offset(1e9), segment.bytes);
-        assert_eq!(ruler.place(u64::MAX), 215.0);
+        assert_eq!(ruler.position_of(u64::MAX), 215.0);
     }
 
     #[test]

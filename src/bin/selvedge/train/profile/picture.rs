@@ -13,7 +13,7 @@ const TOP: f64 = 128.0;
 const LINE: f64 = 20.0;
 const BAR: f64 = 13.0;
 /// The most bars; the rest is one more.
-const MOST: usize = 60;
+const MAX_BARS: usize = 60;
 /// The most letters of a name.
 const LETTERS: usize = 62;
 const UNKNOWN: &str = "#a9b3bd";
@@ -55,9 +55,9 @@ pub fn draw(profile: &Profile) -> String {
     }
 
     let longest = profile.work.iter().map(|work| work.time).fold(0.0, f64::max);
-    let rest: f64 = profile.work.iter().skip(MOST).map(|work| work.time).sum();
+    let rest: f64 = profile.work.iter().skip(MAX_BARS).map(|work| work.time).sum();
     let most = longest.max(rest).max(1e-3);
-    let bars = profile.work.len().min(MOST) + usize::from(profile.work.len() > MOST);
+    let bars = profile.work.len().min(MAX_BARS) + usize::from(profile.work.len() > MAX_BARS);
     let bottom = TOP + LINE * bars as f64;
     let x = |microseconds: f64| NAMES + microseconds / most * (RIGHT - NAMES);
     let step = round_step(most / 5.0);
@@ -67,12 +67,12 @@ pub fn draw(profile: &Profile) -> String {
         picture.text(x(at), TOP - 14.0, Font::new(11.0).faint().middle(), &microseconds(at));
     }
     let mut y = TOP;
-    for work in profile.work.iter().take(MOST) {
+    for work in profile.work.iter().take(MAX_BARS) {
         bar(&mut picture, work, y, x);
         y += LINE;
     }
-    if profile.work.len() > MOST {
-        let name = format!("{} more", profile.work.len() - MOST);
+    if profile.work.len() > MAX_BARS {
+        let name = format!("{} more", profile.work.len() - MAX_BARS);
         picture.text(NAMES - 8.0, y + 11.0, Font::new(11.0).end(), &name);
         let area = Area { x: NAMES, y: y + 1.0, width: x(rest) - NAMES, height: BAR };
         picture.area_with_title(area, UNKNOWN, &format!("{name}: {}", microseconds(rest)));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn any_profile_is_drawn() {
-        let many = (0..3 * MOST).map(|index| work(&"k".repeat(index), 1.0, None)).collect();
+        let many = (0..3 * MAX_BARS).map(|index| work(&"k".repeat(index), 1.0, None)).collect();
         for work in [Vec::new(), many, vec![work("k", 0.0, Some((0.0, Limit::Memory)))]] {
             for has_device in [false, true] {
                 let picture = draw(&Profile { steps: 1, step_time: 0.0, has_device, work: work.clone() });

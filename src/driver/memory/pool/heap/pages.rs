@@ -5,7 +5,7 @@ use crate::driver::memory::pool::arena::FreeAfter;
 use crate::error::Result;
 
 /// The largest page.
-const LARGEST_PAGE: u64 = 64 << 20;
+const MAX_PAGE: u64 = 64 << 20;
 
 /// A placement of a block: at the start of `first`, with memory missing from `gap` on.
 pub(super) struct Placement {
@@ -125,12 +125,12 @@ impl Heap {
         budget: u64,
     ) -> (Vec<Hole>, u64) {
         let (mut holes, mut total) = (Vec::new(), 0);
-        for (number, arena) in self.arenas.iter().enumerate() {
+        for (arena_index, arena) in self.arenas.iter().enumerate() {
             for index in arena.free_of(COMPLETE) {
                 if total >= wanted {
                     return (holes, total);
                 }
-                if number == at && index == placement.first {
+                if arena_index == at && index == placement.first {
                     continue;
                 }
                 let node = arena.node(index);
@@ -144,7 +144,7 @@ impl Heap {
                     span = Some((span.map_or(address, |(from, _)| from), end));
                 }
                 if let Some((from, to)) = span {
-                    holes.push(Hole { arena: number, index, from, to });
+                    holes.push(Hole { arena: arena_index, index, from, to });
                 }
             }
         }
@@ -190,7 +190,7 @@ impl Heap {
             pages.push(self.spare.remove(at));
         }
         let mut unit = power_below((self.reserved / 256).max(missing / 32))
-            .clamp(granularity, LARGEST_PAGE.max(granularity));
+            .clamp(granularity, MAX_PAGE.max(granularity));
         while total < missing {
             let left = missing - total;
             let affordable = self.affordable(allowed);

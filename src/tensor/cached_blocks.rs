@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::host_memory::deallocate_block;
 
-/// The bytes from which a block is kept; smaller ones stay with the allocator, which keeps them too.
-const LEAST: usize = 64 << 10;
-/// The most bytes of all kept blocks: about the activations of a step of training on a CPU, which are freed in its backward
+/// The bytes from which a block is cached; smaller ones stay with the allocator, which keeps them too.
+const MIN_BYTES: usize = 64 << 10;
+/// The most bytes of all cached blocks: about the activations of a step of training on a CPU, which are freed in its backward
 /// and taken again by the next step.
 const MAX_BYTES: usize = 1 << 30;
 /// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
@@ -27,30 +27,30 @@ const ATTEMPTS: usize = 500;
 /// Size classes between two powers of two.
 const CLASSES: usize = 8;
 
-/// The kept blocks, by their layouts' sizes.
-struct KeptBlocks {
+/// The cached blocks, by their layouts' sizes.
+struct CachedBlocks {
     by_size: BTreeMap<usize, Vec<NonNull<u8>>>,
     bytes: usize,
 }
 
 // SAFETY: a block has no other owner.
-unsafe impl Send for KeptBlocks {}
+unsafe impl Send for CachedBlocks {}
 
-static KEPT: Mutex<KeptBlocks> = Mutex::new(KeptBlocks { by_size: BTreeMap::new(), bytes: 0 });
+static CACHE: Mutex<CachedBlocks> = Mutex::new(CachedBlocks { by_size: BTreeMap::new(), bytes: 0 });
 
-/// Returns the size of the class of `bytes`, or none if blocks of so many bytes are not kept.
+/// Returns the size of the class of `bytes`, or none if blocks of so many bytes are not cached.
 pub(super) fn class_of(bytes: usize) -> Option<usize> {
-    if !(LEAST..=MAX_BYTES).contains(&bytes) {
+    if !(MIN_BYTES..=MAX_BYTES).contains(&bytes) {
         return None;
     }
     Some(bytes.next_multiple_of(bytes.next_power_of_two() / 2 / CLASSES))
 }
 
-/// Returns a kept block of exactly this size.
+/// Returns a cached block of exactly this size.
 pub(super) fn take(size: usize) -> Option<NonNull<u8>> {
-    let mut kept = KEPT.try_lock().ok()?;
-    let block = kept.by_size.get_mut(&size)?.pop()?;
-    kept.bytes -= size;
+    let mut cache = CACHE.try_lock().ok()?;
+    let block = cache.by_size.get_mut(&size)?.pop()?;
+    cache.bytes -= size;
     Some(block)
 }
 
@@ -61,38 +61,38 @@ pub(super) fn take(size: usize) -> Option<NonNull<u8>> {
 /// The block has no other owner, all its bytes were written, and [`take`]n blocks of the size are freed with this layout,
 /// [`padded`](super::host_memory::padded).
 pub(super) unsafe fn give(block: NonNull<u8>, layout: Layout) {
-    if let Ok(mut kept) = KEPT.try_lock()
-        && kept.bytes + layout.size() <= MAX_BYTES
+    if let Ok(mut cache) = CACHE.try_lock()
+        && cache.bytes + layout.size() <= MAX_BYTES
     {
-        kept.bytes += layout.size();
-        return kept.by_size.entry(layout.size()).or_default().push(block);
+        cache.bytes += layout.size();
+        return cache.by_size.entry(layout.size()).or_default().push(block);
     }
     // SAFETY: the caller guarantees it.
     unsafe { deallocate_block(block, layout) };
 }
 
 /// Locks the list once other threads have left it; none if it stays locked.
-fn lock() -> Option<MutexGuard<'static, KeptBlocks>> {
+fn lock() -> Option<MutexGuard<'static, CachedBlocks>> {
     (0..ATTEMPTS).find_map(|_| {
-        let kept = KEPT.try_lock().ok();
-        if kept.is_none() {
+        let cache = CACHE.try_lock().ok();
+        if cache.is_none() {
             std::thread::yield_now();
         }
-        kept
+        cache
     })
 }
 
-/// Returns the bytes of all kept blocks; 0 if the list stays locked.
+/// Returns the bytes of all cached blocks; 0 if the list stays locked.
 pub(super) fn bytes() -> usize {
-    lock().map_or(0, |kept| kept.bytes)
+    lock().map_or(0, |cache| cache.bytes)
 }
 
-/// Frees all kept blocks, unless the list stays locked.
+/// Frees all cached blocks, unless the list stays locked.
 pub(super) fn release() {
-    let Some(mut kept) = lock() else { return };
-    let by_size = std::mem::take(&mut kept.by_size);
-    kept.bytes = 0;
-    drop(kept);
+    let Some(mut cache) = lock() else { return };
+    let by_size = std::mem::take(&mut cache.by_size);
+    cache.bytes = 0;
+    drop(cache);
     for (size, blocks) in by_size {
         let Ok(layout) = Layout::from_size_align(size, ALIGNMENT) else { continue };
         for block in blocks {
@@ -110,13 +110,14 @@ mod tests {
 
     #[test]
     fn a_class_has_at_most_an_eighth_more_bytes() {
-        for bytes in [LEAST, LEAST + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MAX_BYTES]
+        for bytes in
+            [MIN_BYTES, MIN_BYTES + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MAX_BYTES]
         {
             let class = class_of(bytes).unwrap();
             assert!(class >= bytes && class <= bytes + bytes / CLASSES, "{bytes} {class}");
             assert_eq!(class_of(class), Some(class), "{bytes}");
         }
-        assert_eq!([0, LEAST - 1, MAX_BYTES + 1].map(class_of), [None; 3]);
+        assert_eq!([0, MIN_BYTES - 1, MAX_BYTES + 1].map(class_of), [None; 3]);
     }
 
     #[test]
@@ -144,7 +145,7 @@ mod tests {
         let device = Device::cpu();
         let is_aligned =
             |tensor: &Tensor| tensor.as_slice::<u8>().unwrap().as_ptr().addr().is_multiple_of(64);
-        for bytes in [1 << 10, 3_000, 4_097, 50_001, LEAST, 1_000_003, (4 << 20) + 1] {
+        for bytes in [1 << 10, 3_000, 4_097, 50_001, MIN_BYTES, 1_000_003, (4 << 20) + 1] {
             // Blocks of one size side by side start at different distances from a line.
             for round in ["fresh", "kept", "trimmed"] {
                 let tensors: Vec<Tensor> =
