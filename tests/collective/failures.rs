@@ -35,7 +35,8 @@ fn with_timeout<R: Send>(
 
 #[test]
 fn ranks_that_disagree_are_told_both_calls() {
-    let calls: [(&str, fn(&Communicator) -> selvedge::Result<()>); 5] = [
+    type Made = fn(&Communicator) -> selvedge::Result<()>;
+    let calls: [(&str, Made); 5] = [
         ("all_reduce of 3 f32 with sum", |rank| rank.all_reduce(&mut [0f32; 3], ReduceOp::Sum)),
         ("all_reduce of 2 f64 with sum", |rank| rank.all_reduce(&mut [0f64; 2], ReduceOp::Sum)),
         ("all_reduce of 2 f32 with max", |rank| rank.all_reduce(&mut [0f32; 2], ReduceOp::Max)),
