@@ -2,10 +2,17 @@
 //!
 //! A docstring is the text of the Rust method up to its first heading, without its Rust example, links and paths, and then the
 //! Python example. `doc!(name)` of `src/lib.rs` includes it.
+//!
+//! It also writes the macro `with_elementwise`, the list of elementwise operations as `ops!` has them, for
+//! `src/tensor/elementwise.rs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+/// The names of the arguments behind the first one of operations with three operands. `clamp` has defaults, so it is a method of its own.
+const TERNARY: [(&str, &str); 3] =
+    [("choose", "yes, no"), ("fma", "factor, summand"), ("lerp", "end, weight")];
 
 fn main() -> io::Result<()> {
     for path in ["build.rs", "src/examples.txt", "../src/tensor", "../src/fuse/language/operation.rs"] {
@@ -18,7 +25,10 @@ fn main() -> io::Result<()> {
     for source in sources {
         methods(&fs::read_to_string(source)?, &mut documents);
     }
-    operations(&fs::read_to_string("../src/fuse/language/operation.rs")?, &mut documents);
+    let list = fs::read_to_string("../src/fuse/language/operation.rs")?;
+    operations(&list, &mut documents);
+    let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("no OUT_DIR"))?);
+    fs::write(folder.join("with_elementwise.rs"), with_elementwise(&list)?)?;
     let examples = fs::read_to_string("src/examples.txt")?;
     let examples: BTreeMap<&str, &str> =
         examples.split("\n\n").filter_map(|entry| entry.trim().split_once('\n')).collect();
@@ -26,7 +36,6 @@ fn main() -> io::Result<()> {
     if !unknown.is_empty() {
         return Err(io::Error::other(format!("src/examples.txt names methods that Rust lacks: {unknown:?}")));
     }
-    let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("no OUT_DIR"))?);
     for (name, document) in &documents {
         let mut text = plain(document);
         if let Some(example) = examples.get(name.as_str()) {
@@ -78,15 +87,39 @@ fn methods(source: &str, documents: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Adds the elementwise operations: rows `number Variant name arity … "document"`.
+/// Reads the head of a row of `ops!`, `code Variant name arity …`: the variant, the name and the number of operands.
+fn row(line: &str) -> Option<(&str, &str, &str)> {
+    match line.split_whitespace().take(4).collect::<Vec<_>>()[..] {
+        [code, variant, name, arity] if code.parse::<u32>().is_ok() && ["1", "2", "3"].contains(&arity) => {
+            Some((variant, name, arity))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the macro that passes the operations to another one: those of one operand, of two and of three.
+fn with_elementwise(source: &str) -> io::Result<String> {
+    let mut lists = [const { String::new() }; 3];
+    for (variant, name, arity) in source.lines().filter_map(row).filter(|(_, name, _)| *name != "clamp") {
+        let arguments = TERNARY.iter().find(|(other, _)| *other == name).map(|(_, arguments)| *arguments);
+        match (arity, arguments) {
+            ("1", _) => lists[0] += &format!("{name} {variant} "),
+            ("2", _) => lists[1] += &format!("{name} {variant} "),
+            (_, Some(arguments)) => lists[2] += &format!("{name}({arguments}) {variant} "),
+            _ => return Err(io::Error::other(format!("TERNARY of build.rs has no row for {name}"))),
+        }
+    }
+    let [one, two, three] = lists;
+    Ok(format!(
+        "macro_rules! with_elementwise {{ ($callback:ident) => {{ $callback! {{ [{one}] [{two}] [{three}] }} }}; }}\n"
+    ))
+}
+
+/// Adds the elementwise operations: rows `code Variant name arity … "document"`.
 fn operations(source: &str, documents: &mut BTreeMap<String, String>) {
     let mut name = None;
     for line in source.lines() {
-        let words: Vec<&str> = line.split_whitespace().take(4).collect();
-        if let [number, _, found, arity] = words[..]
-            && number.parse::<u32>().is_ok()
-            && ["1", "2", "3"].contains(&arity)
-        {
+        if let Some((_, found, _)) = row(line) {
             name = Some(found.to_owned());
         }
         let text = line.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));

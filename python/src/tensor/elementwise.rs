@@ -8,31 +8,8 @@ use super::PyTensor;
 use crate::arguments::{InRange, NumberArgument, Operand, either};
 use crate::error::{Result, wrong_type};
 
-/// Passes the elementwise operations to a macro that makes methods of them.
-macro_rules! with_elementwise {
-    ($callback:ident) => {
-        $callback! {
-            [
-                neg Neg abs Abs sign Sign sqrt Sqrt rsqrt Rsqrt reciprocal Reciprocal square Square floor Floor ceil Ceil
-                trunc Trunc round Round frac Frac relu Relu is_nan IsNan is_infinite IsInfinite is_finite IsFinite
-                logical_not LogicalNot bit_not BitNot real Real imag Imag conj Conj exp Exp exp2 Exp2 expm1 Expm1 log Log
-                log2 Log2 log10 Log10 log1p Log1p sinh Sinh cosh Cosh tanh Tanh asinh Asinh acosh Acosh atanh Atanh
-                sigmoid Sigmoid silu Silu softplus Softplus sin Sin cos Cos tan Tan asin Asin acos Acos atan Atan
-                sinc Sinc angle Angle cbrt Cbrt erf Erf erfc Erfc gelu Gelu gelu_tanh GeluTanh lgamma Lgamma logit Logit
-                signbit Signbit radians Radians degrees Degrees
-            ]
-            [
-                add Add sub Sub mul Mul div Div mul_high MulHigh floor_divide FloorDivide trunc_divide TruncDivide
-                remainder Remainder fmod Fmod minimum Minimum maximum Maximum fmin Fmin fmax Fmax eq Equal ne NotEqual
-                lt Less le LessEqual gt Greater ge GreaterEqual logical_and LogicalAnd logical_or LogicalOr
-                logical_xor LogicalXor bit_and BitAnd bit_or BitOr bit_xor BitXor shift_left ShiftLeft
-                shift_right ShiftRight copysign Copysign hypot Hypot atan2 Atan2 pow Pow log_add_exp LogAddExp
-                xlogy Xlogy xlog1py Xlog1py heaviside Heaviside next_after NextAfter
-            ]
-            [choose(yes, no) Select fma(factor, summand) Fma lerp(end, weight) Lerp]
-        }
-    };
-}
+// `with_elementwise`, which passes the operations of `ops!` to a macro that makes methods of them: build.rs writes it.
+include!(concat!(env!("OUT_DIR"), "/with_elementwise.rs"));
 pub(crate) use with_elementwise;
 
 macro_rules! methods {
