@@ -36,7 +36,7 @@ src/capi | lib:capi capi fake:capi:: capi_c:every_function capi_c:headers genera
 src/capi/nn | lib:capi capi:models capi_c:every_function generate:header | the rest of capi_c, .ci/c_abi.sh
 src/catalogue | catalogue | capi_c, tests/gpu
 src/classifier | lib:classifier classifier cli:classify capi:classifier fake:emulated::classifier | tests/gpu
-src/collective | lib:collective collective | nothing
+src/collective | lib:collective collective fake:nccl | nothing
 src/cublas | lib:gemm::cublas fake:cublas fake:gemm:: | tests/gpu
 src/driver | lib:driver fake:self_check fake:contexts fake:losses fake:resets fake:timeouts fake:foreign fake:concurrency | fake random, faults, versions, compile_fail, tests/gpu
 src/driver/graph | lib:driver fake:graphs fake:graph_edges | fake random_graphs, tests/gpu
@@ -55,6 +55,7 @@ src/io | lib:io:: io tensor:files | .ci/numpy.sh
 src/launcher | lib:launcher fake:launcher fake:compute | nvrtc, tests/gpu
 src/lib.rs | lib tensor:errors | every other suite, cargo doc
 src/nn | nn fake:training fake:backend | tests/gpu, cli train
+src/nccl | fake:nccl | nothing
 src/nvrtc | lib:nvrtc nvrtc fake:compute cli:compile | .ci/nvrtc.sh
 src/sort | lib:sort tensor:sorting fake:emulated::sorts fake:emulated::firsts fake:emulated::selections | tests/gpu
 src/srt | lib:srt srt fake:srt:: fake:emulated::srt parity:symbolic capi:srt | tests/gpu
@@ -75,6 +76,7 @@ csrc/bench | benches | benchmarks on a GPU
 csrc/emulation | fake:emulated::chains fake:emulated::sorts fake:emulated::burst_goldens | fake emulated
 csrc/examples | capi_c:examples | .ci/c_abi.sh
 csrc/fake_cublas | fake:cublas | tests/gpu
+csrc/fake_nccl | fake:nccl | nothing
 csrc/fake_driver | fake:self_check fake:graphs fake:pool | the rest of fake
 csrc/images.txt | images | images from their sources
 csrc/include | nvrtc images | .ci/nvrtc.sh, tests/gpu

@@ -75,6 +75,8 @@ pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
 pub mod launcher;
+#[cfg(feature = "collective")]
+pub mod nccl;
 #[cfg(feature = "nn")]
 pub mod nn;
 pub mod nvrtc;

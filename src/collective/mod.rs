@@ -32,7 +32,7 @@
 //! A rank that ends, hangs or calls another operation makes every rank's call fail with [`Error::Collective`](crate::Error), which
 //! names it, at once or after the time-out. A communicator that has failed refuses all further calls.
 //!
-//! This is the transport of the CPU. Invariants:
+//! [`DeviceCommunicator`] has the same operations on the memory of devices, by NCCL. Invariants:
 //!
 //! - Each call is one or two [exchanges](mesh::Mesh::exchange), in which every pair of ranks sends a frame in both directions.
 //!   A frame begins with the call that it belongs to, and a rank compares it with its own.
@@ -40,6 +40,8 @@
 
 mod call;
 mod communicator;
+mod device;
+mod device_operations;
 mod environment;
 mod mesh;
 mod peers;
@@ -52,5 +54,6 @@ mod wire;
 mod world;
 
 pub use communicator::Communicator;
+pub use device::DeviceCommunicator;
 pub use reduction::ReduceOp;
 pub use world::WorldOptions;

@@ -38,6 +38,9 @@ impl Failure {
     }
 }
 
+/// Is called with the failure of a communicator, from any thread.
+pub(super) type FailureHook = Box<dyn FnOnce(&Failure) + Send>;
+
 /// The two connections to a rank.
 pub(super) struct Connections {
     pub(super) data: TcpStream,
@@ -56,6 +59,8 @@ struct Shared {
     connections: Vec<Option<Connections>>,
     state: Mutex<State>,
     changed: Condvar,
+    /// Ends other work of the communicator, and is called once, by the first failure.
+    on_failure: Mutex<Option<FailureHook>>,
     /// Set when this side closes its connections.
     is_ending: AtomicBool,
 }
@@ -84,6 +89,7 @@ impl Peers {
             connections,
             state: Mutex::new(state),
             changed: Condvar::new(),
+            on_failure: Mutex::new(None),
             is_ending: AtomicBool::new(false),
         });
         let mut peers = Peers { shared, watchers: Vec::new() };
@@ -113,6 +119,20 @@ impl Peers {
     /// Returns the reason why the communicator works no more.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.shared.state().failure.clone()
+    }
+
+    /// Sets the function that the first failure calls. It is called at once if there is one already.
+    pub(super) fn on_failure(&self, hook: FailureHook) {
+        // The state's lock first, so that a failure either finds the hook or is found here.
+        let state = self.shared.state();
+        match &state.failure {
+            Some(failure) => {
+                let failure = failure.clone();
+                drop(state);
+                hook(&failure);
+            }
+            None => *self.shared.on_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook),
+        }
     }
 
     /// Ends the communicator: tells the others the reason, and closes the data connections. The first reason stays.
@@ -210,6 +230,10 @@ impl Shared {
             }
             state.failure = Some(failure.clone());
             self.changed.notify_all();
+        }
+        let hook = self.on_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(hook) = hook {
+            hook(&failure);
         }
         if self.is_ending.load(Ordering::SeqCst) {
             return failure;

@@ -14,7 +14,7 @@ use super::graph::ConditionKernel;
 use super::graph::capture;
 use super::graph::capture_gate::CaptureGate;
 use super::image::isa_of_driver;
-use super::kernel_report::ReportSlot;
+use super::kernel_report::{HostReport, ReportSlot};
 use super::memory::{PinnedPool, Pool, Retired};
 use super::peer::Peers;
 use super::reset::Reset;
@@ -76,6 +76,7 @@ pub(crate) struct DeviceState {
     pub(crate) retired: Retired,
     pub(crate) peers: Peers,
     pub(super) report: ReportSlot,
+    pub(super) host_report: HostReport,
     /// Live streams, for naming the kernels of a fault.
     pub(crate) streams: Mutex<Vec<Weak<StreamState>>>,
 }
@@ -349,6 +350,7 @@ impl DeviceState {
             retired: Retired::default(),
             peers: Peers::default(),
             report: ReportSlot::default(),
+            host_report: HostReport::default(),
             streams: Mutex::new(Vec::new()),
         })
     }

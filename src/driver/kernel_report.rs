@@ -15,7 +15,7 @@
 //! report writes the other fields, before it completes the report. The host reads them only while the report is
 //! complete and not taken.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::argument::RawAddress;
@@ -151,6 +151,14 @@ const WORDS: usize = size_of::<Report>() / 8;
 #[derive(Default)]
 pub(super) struct ReportSlot(AtomicPtr<Report>);
 
+/// An error that the host reports of work on the device, such as work that another process should have finished. The next wait
+/// returns it, as it returns those of kernels.
+#[derive(Default)]
+pub(super) struct HostReport {
+    is_set: AtomicBool,
+    error: Mutex<Option<Error>>,
+}
+
 impl Device {
     /// Returns the address of this device's report, which kernels take as an argument; see [`KernelError`].
     ///
@@ -177,10 +185,32 @@ impl Device {
     }
 }
 
+impl Device {
+    /// Makes the next wait for work of the device return an error. The first of several stays.
+    #[cfg(feature = "collective")]
+    pub(crate) fn report_failure(&self, error: Error) {
+        self.0.report(error);
+    }
+}
+
 impl DeviceState {
+    /// Makes the next wait for work of the device return an error. The first of several stays.
+    #[cfg(feature = "collective")]
+    fn report(&self, error: Error) {
+        self.host_report.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.host_report.is_set.store(true, Ordering::Release);
+    }
+
     /// Returns the error that a kernel of the device has reported, once. Called after a wait for work of the device.
     #[inline]
     pub(crate) fn take_report(&self) -> Result<()> {
+        if self.host_report.is_set.load(Ordering::Acquire) {
+            let mut error = self.host_report.error.lock().unwrap_or_else(PoisonError::into_inner);
+            self.host_report.is_set.store(false, Ordering::Release);
+            if let Some(error) = error.take() {
+                return Err(error);
+            }
+        }
         let report = self.report.0.load(Ordering::Acquire);
         if report.is_null() || self.is_lost() {
             return Ok(());

@@ -175,6 +175,22 @@ symbols! {
     /// NCCL's functions that the crate calls.
     NcclApi from nccl;
     ncclGetVersion: PFN_ncclGetVersion "ncclGetVersion" required;
+    ncclGetLastError: PFN_ncclGetLastError "ncclGetLastError" optional;
+    ncclGetUniqueId: PFN_ncclGetUniqueId "ncclGetUniqueId" optional;
+    ncclCommInitRankConfig: PFN_ncclCommInitRankConfig "ncclCommInitRankConfig" optional;
+    ncclCommGetAsyncError: PFN_ncclCommGetAsyncError "ncclCommGetAsyncError" optional;
+    ncclCommFinalize: PFN_ncclCommFinalize "ncclCommFinalize" optional;
+    ncclCommDestroy: PFN_ncclCommDestroy "ncclCommDestroy" optional;
+    ncclCommAbort: PFN_ncclCommAbort "ncclCommAbort" optional;
+    ncclGroupStart: PFN_ncclGroupStart "ncclGroupStart" optional;
+    ncclGroupEnd: PFN_ncclGroupEnd "ncclGroupEnd" optional;
+    ncclAllReduce: PFN_ncclAllReduce "ncclAllReduce" optional;
+    ncclReduce: PFN_ncclReduce "ncclReduce" optional;
+    ncclBroadcast: PFN_ncclBroadcast "ncclBroadcast" optional;
+    ncclAllGather: PFN_ncclAllGather "ncclAllGather" optional;
+    ncclReduceScatter: PFN_ncclReduceScatter "ncclReduceScatter" optional;
+    ncclSend: PFN_ncclSend "ncclSend" optional;
+    ncclRecv: PFN_ncclRecv "ncclRecv" optional;
 }
 
 symbols! {

@@ -39,6 +39,8 @@ pub fn spawn(
         "SELVEDGE_IMAGE",
         "SELVEDGE_GEMM",
         "SELVEDGE_LIBCUBLAS",
+        "SELVEDGE_LIBNCCL",
+        "SELVEDGE_COLLECTIVE_CHECK",
         "SELVEDGE_TRACE",
     ] {
         command.env_remove(variable);
@@ -83,6 +85,8 @@ pub fn dispatch() -> Option<ExitCode> {
             "dlpack" => dlpack::child(&fake, &arguments),
             "drops" => drops::child(&fake),
             "gemm" => gemm::child(&fake, &arguments),
+            #[cfg(feature = "collective")]
+            "nccl" => super::nccl::child(&fake, &arguments),
             "overlaps" => overlaps::child(&fake, &arguments),
             "graph_edges" => graph_edges::child(&fake, &arguments),
             "graphs" => graphs::child(&fake, &arguments),

@@ -59,6 +59,8 @@ mod launcher;
 mod losses;
 #[cfg(target_os = "linux")]
 mod model;
+#[cfg(all(target_os = "linux", feature = "collective"))]
+mod nccl;
 #[cfg(target_os = "linux")]
 mod overlaps;
 #[cfg(target_os = "linux")]
@@ -156,6 +158,8 @@ fn main() -> ExitCode {
     suite.add(fine_tuning::tests());
     #[cfg(all(target_os = "linux", feature = "capi"))]
     suite.add(capi::tests());
+    #[cfg(all(target_os = "linux", feature = "collective"))]
+    suite.add(nccl::tests());
     #[cfg(all(target_os = "linux", feature = "srt"))]
     suite.add(srt::tests());
     #[cfg(target_os = "linux")]

@@ -40,6 +40,7 @@ mod boxes_and_lists;
 mod burst;
 mod catalogue;
 mod classifier;
+mod collective;
 mod compute;
 mod contexts;
 mod copies;
@@ -145,6 +146,7 @@ fn device_tests() -> Vec<DeviceTest> {
         optimizers::device_tests(),
         steps::device_tests(),
         classifier::device_tests(),
+        collective::device_tests(),
         foreign_images::device_tests(),
         gemm::device_tests(),
         matmul::device_tests(),

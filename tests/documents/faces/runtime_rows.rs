@@ -32,7 +32,7 @@ pub const TOPICS: &[Topic] = &[
                 "versions and libraries",
                 [
                     Has(
-                        "driver::driver_version nvrtc::version cublas::version | driver::driver_isa nvrtc::isa nvrtc::architectures",
+                        "driver::driver_version nvrtc::version cublas::version nccl::version | driver::driver_isa nvrtc::isa nvrtc::architectures",
                     ),
                     Has("sv_version sv_library_report | sv_abi_version"),
                     Has("library_report"),
@@ -456,7 +456,9 @@ pub const TOPICS: &[Topic] = &[
         rows: &[(
             "ranks of several processes, and their collective operations",
             [
-                Has("collective::Communicator | collective::WorldOptions collective::ReduceOp"),
+                Has(
+                    "collective::Communicator collective::DeviceCommunicator | collective::WorldOptions collective::ReduceOp",
+                ),
                 Lacks(RANKS),
                 Lacks(RANKS),
                 Lacks(RANKS),
