@@ -1,16 +1,16 @@
 //! [`Communicator`]: a rank's end of a world, and its collective operations.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::call::{Call, Operation};
-use super::mesh::{Mesh, PIECE, World};
-use super::peers::Failure;
+use super::mesh::{CHUNK, Mesh, World};
+use super::peers::{Failure, Peers};
 use super::proof::{Secret, random};
 use super::reduction::{self, Accumulator, ReduceOp};
 use super::rendezvous::{self, Found};
-use super::world::{MAX_WORLD, WorldOptions};
+use super::world::{MAX_TIMEOUT, MAX_WORLD, WorldOptions};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
 
@@ -27,6 +27,8 @@ const IN_PROCESS_TIMEOUT: Duration = Duration::from_secs(60);
 /// Drop it when this rank has made all of its calls. A rank that ends without it, or calls [`abort`](Self::abort), fails the others.
 pub struct Communicator {
     pub(super) mesh: Mutex<Mesh>,
+    /// The connections of the mesh, for what does not wait for a call in progress.
+    pub(super) peers: Arc<Peers>,
     rank: usize,
     world_size: usize,
     timeout: Duration,
@@ -145,6 +147,7 @@ impl Communicator {
             reason,
         })?;
         Ok(Communicator {
+            peers: Arc::clone(&mesh.peers),
             mesh: Mutex::new(mesh),
             rank,
             world_size,
@@ -171,13 +174,13 @@ impl Communicator {
 
     /// Sets the time within which the others must take part in each call.
     pub fn set_timeout(&mut self, timeout: Duration) {
-        self.timeout = timeout;
+        self.timeout = timeout.min(MAX_TIMEOUT);
     }
 
     /// Ends the communicator: this rank's further calls fail, and so do those of the others, in progress or to come.
     pub fn abort(&self) {
         let failure = Failure::of(self.rank, "it has aborted the communicator");
-        self.mesh().peers.fail(failure);
+        self.peers.fail(failure);
     }
 
     /// Replaces the values of every rank by their reduction.
@@ -450,16 +453,16 @@ impl Communicator {
     ) -> std::result::Result<Accumulator, Failure> {
         let memory = |error: Error| Failure::of(self.rank, error.to_string());
         let mut sum = Accumulator::new(call.operation.name(), T::DTYPE, op, own.len()).map_err(memory)?;
-        let mut piece = vec![0; own.len().min(PIECE)];
+        let mut chunk = vec![0; own.len().min(CHUNK)];
         let wanted = vec![own.len(); self.world_size];
         mesh.exchange((call, 0), outgoing, &wanted, deadline, &mut |from, incoming| {
             if from == self.rank {
                 sum.add(0, own);
             } else {
-                for start in (0..own.len()).step_by(PIECE) {
-                    let piece = &mut piece[..PIECE.min(own.len() - start)];
-                    incoming.read(from, piece)?;
-                    sum.add(start, piece);
+                for start in (0..own.len()).step_by(CHUNK) {
+                    let chunk = &mut chunk[..CHUNK.min(own.len() - start)];
+                    incoming.read(from, chunk)?;
+                    sum.add(start, chunk);
                 }
             }
             sum.end_rank();
@@ -494,10 +497,10 @@ impl Communicator {
             reason: failure.reason,
         };
         let mut mesh = self.mesh();
-        if let Some(failure) = mesh.peers.failure() {
+        if let Some(failure) = self.peers.failure() {
             return Err(named(failure));
         }
-        work(&mut mesh, Instant::now() + self.timeout).map_err(|failure| named(mesh.peers.fail(failure)))
+        work(&mut mesh, Instant::now() + self.timeout).map_err(|failure| named(self.peers.fail(failure)))
     }
 
     pub(super) fn mesh(&self) -> MutexGuard<'_, Mesh> {

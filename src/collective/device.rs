@@ -1,9 +1,9 @@
 //! [`DeviceCommunicator`]: collective operations on the memory of devices, by NCCL.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use super::call::Call;
+use super::call::{Call, Operation};
 use super::communicator::Communicator;
 use super::peers::Failure;
 use super::reduction::ReduceOp;
@@ -20,8 +20,12 @@ use crate::types::DType;
 ///
 /// A rank that ends makes the others' work end at once, with wrong elements. The next call that waits for the device, such as
 /// [`Stream::synchronize`] or a copy to the host, then returns [`Error::Collective`] with the rank at fault, as do all further calls of the
-/// communicator. `SELVEDGE_COLLECTIVE_CHECK=1` compares each call with those of the other ranks before it is queued, which takes some 100
-/// microseconds: ranks that disagree, or do not come within the time-out, are then named, and nothing hangs on the device.
+/// communicator, until it is dropped. A rank that drops its communicator early is named by the next call.
+///
+/// `SELVEDGE_COLLECTIVE_CHECK=1` compares each call but messages with those of the other ranks on the host before it is queued: ranks that
+/// disagree, or do not come within the time-out, are then named, and nothing hangs on the device.
+///
+/// Drop graphs that were captured with it first: NCCL waits for them.
 ///
 /// NCCL chooses the order of sums; it is the same in every run on the same devices.
 ///
@@ -47,6 +51,8 @@ pub struct DeviceCommunicator {
     pub(super) device: Device,
     pub(super) nccl: Arc<nccl::Communicator>,
     compares_calls: bool,
+    /// One call at a time is between its comparison and NCCL's answer.
+    calling: Mutex<()>,
 }
 
 impl std::fmt::Debug for DeviceCommunicator {
@@ -60,6 +66,12 @@ impl std::fmt::Debug for DeviceCommunicator {
     }
 }
 
+/// The time for which a call asks NCCL without a pause.
+const SPIN: Duration = Duration::from_micros(200);
+/// The time between two looks at NCCL's errors while a stream is waited for.
+const SLICE: Duration = Duration::from_millis(100);
+/// The time for which the end of a communicator waits for the others.
+const FINISH: Duration = Duration::from_millis(500);
 /// The time between two questions to NCCL.
 const POLL: Duration = Duration::from_micros(20);
 
@@ -148,10 +160,16 @@ impl DeviceCommunicator {
         let created = device.with_context(|| nccl::Communicator::new(id, rank, world_size));
         let nccl = created.inspect_err(|error| {
             // The others wait for this rank.
-            control.mesh().peers.fail(Failure::of(rank, error.to_string()));
+            control.peers.fail(Failure::of(rank, error.to_string()));
         })?;
         let compares_calls = std::env::var_os("SELVEDGE_COLLECTIVE_CHECK").is_some_and(|value| value == "1");
-        let made = DeviceCommunicator { control, device: *device, nccl: Arc::new(nccl), compares_calls };
+        let made = DeviceCommunicator {
+            control,
+            device: *device,
+            nccl: Arc::new(nccl),
+            compares_calls,
+            calling: Mutex::new(()),
+        };
         made.end_work_of_failures();
         made.wait_until_ready(Instant::now() + made.control.timeout())
             .map_err(|error| made.failed("DeviceCommunicator::new".to_owned(), error))?;
@@ -219,17 +237,21 @@ impl DeviceCommunicator {
     /// [`Error::Collective`] after the time-out, which ends the communicator, and if a rank has ended. Otherwise as
     /// [`Stream::synchronize`].
     pub fn synchronize(&self, stream: &Stream) -> Result<()> {
-        match stream.synchronize_timeout(self.control.timeout()) {
-            Err(Error::TimedOut { waited_ms, what, .. }) => {
-                let reason =
-                    format!("{what} did not end within {waited_ms} ms: a rank may not have made this call");
-                let error = Error::invalid("synchronize", reason, "all ranks");
-                let error = self.failed("synchronize".to_owned(), error);
-                // The aborted work ends now, and the stream has nothing of this communicator.
-                stream.synchronize()?;
-                Err(error)
-            }
-            other => other,
+        let deadline = Instant::now() + self.control.timeout();
+        loop {
+            let found =
+                stream.synchronize_timeout(SLICE.min(deadline.saturating_duration_since(Instant::now())));
+            let Err(Error::TimedOut { what, .. }) = found else { return found };
+            let error = match self.nccl.is_ready() {
+                Err(error) => error,
+                Ok(_) if Instant::now() < deadline => continue,
+                Ok(_) => {
+                    let waited_ms = self.control.timeout().as_millis() as u64;
+                    let what = format!("{what}; a rank may not have made this call");
+                    Error::TimedOut { operation: "DeviceCommunicator::synchronize", waited_ms, what }
+                }
+            };
+            return Err(self.failed("synchronize".to_owned(), error));
         }
     }
 
@@ -268,10 +290,16 @@ impl DeviceCommunicator {
                 right: format!("a stream of {}", stream.device()),
             });
         }
-        if let Some(failure) = self.control.mesh().peers.failure() {
+        let _alone = self.calling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = self.control.peers.failure() {
             return Err(self.named(call.describe(), failure));
         }
-        if self.compares_calls {
+        if let Some(rank) = self.control.peers.finished() {
+            let failure = Failure::of(rank, "it has finished, and takes part in no further calls");
+            return Err(self.named(call.describe(), self.control.peers.fail(failure)));
+        }
+        // Two ranks alone make a message.
+        if self.compares_calls && call.operation != Operation::Send {
             self.control.compare(call)?;
         }
         let deadline = Instant::now() + self.control.timeout();
@@ -281,7 +309,7 @@ impl DeviceCommunicator {
             Error::Library { .. } | Error::TimedOut { .. } | Error::Collective { .. } => {
                 self.failed(call.describe(), error)
             }
-            other => match self.control.mesh().peers.failure() {
+            other => match self.control.peers.failure() {
                 Some(failure) => self.named(call.describe(), failure),
                 None => other,
             },
@@ -290,13 +318,15 @@ impl DeviceCommunicator {
 
     /// Waits until NCCL has done its part on the host.
     fn wait_until_ready(&self, deadline: Instant) -> Result<()> {
+        let start = Instant::now();
         while !self.nccl.is_ready()? {
             if Instant::now() >= deadline {
                 let waited_ms = self.control.timeout().as_millis() as u64;
                 let what = "NCCL, for ranks that have not come".to_owned();
                 return Err(Error::TimedOut { operation: "a collective call", waited_ms, what });
             }
-            std::thread::sleep(POLL);
+            // Most calls are ready at once.
+            if start.elapsed() < SPIN { std::hint::spin_loop() } else { std::thread::sleep(POLL) }
         }
         Ok(())
     }
@@ -305,27 +335,31 @@ impl DeviceCommunicator {
     fn end_work_of_failures(&self) {
         let (nccl, device) = (Arc::downgrade(&self.nccl), self.device);
         let (rank, world_size) = (self.rank(), self.world_size());
-        self.control.mesh().peers.on_failure(Box::new(move |failure| {
+        self.control.peers.on_failure(Box::new(move |failure| {
             let Some(nccl) = nccl.upgrade() else { return };
-            device.report_failure(Error::Collective {
+            let error = Error::Collective {
                 rank,
                 world_size,
                 call: "work on the device".to_owned(),
                 culprit: failure.culprit,
                 reason: failure.reason.clone(),
-            });
-            nccl.abort();
+            };
+            device.report_failure(nccl.id(), error);
+            // NCCL may wait for the others, which learn of the failure after this, and for graphs that hold its work.
+            let abort = move || nccl.abort();
+            if let Err(error) = std::thread::Builder::new().name("abort of NCCL".to_owned()).spawn(abort) {
+                log::warn!("collective: a communicator of NCCL is not aborted: {error}");
+            }
         }));
     }
 
     /// Ends the communicator because of an error.
     fn failed(&self, call: String, error: Error) -> Error {
-        let mesh = self.control.mesh();
         let failure = match error {
             Error::Collective { culprit, reason, .. } => Failure { culprit, reason },
             other => Failure { culprit: None, reason: other.to_string() },
         };
-        let failure = mesh.peers.fail(failure);
+        let failure = self.control.peers.fail(failure);
         self.named(call, failure)
     }
 
@@ -342,23 +376,28 @@ impl DeviceCommunicator {
 
 impl Drop for DeviceCommunicator {
     fn drop(&mut self) {
-        if self.control.mesh().peers.failure().is_some() {
+        self.device.clear_failure(self.nccl.id());
+        if self.control.peers.failure().is_some() {
             return;
         }
-        // Without the others, whose work may wait for this rank's.
-        let deadline = Instant::now() + self.control.timeout();
-        let keep_waiting = || {
-            std::thread::sleep(POLL);
-            let is_over = Instant::now() >= deadline || self.control.mesh().peers.failure().is_some();
-            if is_over {
-                Err(Error::invalid("drop", "a rank that does not end", "all ranks"))
-            } else {
+        // NCCL waits for the work of all ranks here, and for graphs that hold it. Ranks that are dropped one after another by one
+        // thread would wait for each other, so each goes on after a while, and its thread ends with the others'.
+        let (nccl, device) = (Arc::clone(&self.nccl), self.device);
+        let (send, done) = mpsc::channel();
+        let finish = move || {
+            let keep_waiting = || {
+                std::thread::sleep(POLL);
                 Ok(())
+            };
+            if let Err(error) = device.with_context(|| nccl.finish(keep_waiting)) {
+                log::debug!("collective: a communicator of NCCL was aborted at its end: {error}");
             }
+            // The receiver does not wait any longer.
+            let _ = send.send(());
         };
-        let finished = self.device.with_context(|| self.nccl.finish(keep_waiting));
-        if let Err(error) = finished {
-            log::debug!("collective: a communicator of NCCL was aborted at its end: {error}");
+        match std::thread::Builder::new().name("end of NCCL".to_owned()).spawn(finish) {
+            Ok(_) => drop(done.recv_timeout(FINISH)),
+            Err(error) => log::warn!("collective: a communicator of NCCL is aborted at its end: {error}"),
         }
     }
 }

@@ -16,6 +16,7 @@ struct Launcher {
     size: &'static str,
     local_rank: &'static str,
     local_size: &'static str,
+    /// The variable that names the run; empty if there is none.
     run: &'static str,
 }
 
@@ -40,7 +41,7 @@ const LAUNCHERS: [Launcher; 4] = [
         size: "PMI_SIZE",
         local_rank: "MPI_LOCALRANKID",
         local_size: "MPI_LOCALNRANKS",
-        run: "HYDI_CONTROL_FD",
+        run: "",
     },
     Launcher {
         rank: "SLURM_PROCID",
@@ -76,7 +77,7 @@ impl WorldOptions {
 
 /// As [`WorldOptions::from_environment`], with the variables of a function.
 fn read(variable: Variable<'_>) -> Result<Option<WorldOptions>> {
-    // A shell in a Slurm allocation has SLURM_NTASKS, and no rank; other programs use RANK alone.
+    // A shell in a Slurm allocation has SLURM_NTASKS, and no rank.
     let is_complete =
         |launcher: &&Launcher| variable(launcher.rank).is_some() && variable(launcher.size).is_some();
     let Some(launcher) = LAUNCHERS.iter().find(is_complete) else {
@@ -122,7 +123,7 @@ fn read(variable: Variable<'_>) -> Result<Option<WorldOptions>> {
     let mut options = options
         .with_address(host, port)
         .with_local(local_rank.unwrap_or(rank), local_size.unwrap_or(size))
-        .with_run(variable(launcher.run).filter(|_| launcher.run != "HYDI_CONTROL_FD").unwrap_or_default())
+        .with_run(variable(launcher.run).unwrap_or_default())
         .with_secret(variable("SELVEDGE_SECRET").unwrap_or_default());
     if let Some(seconds) = variable("SELVEDGE_COLLECTIVE_TIMEOUT") {
         let timeout = seconds.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

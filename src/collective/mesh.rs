@@ -2,27 +2,31 @@
 
 use std::io::{ErrorKind, Result as IoResult};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use super::call::{Call, HEADER, Header};
 use super::peers::{Connections, Failure, Peers};
 use super::proof::{NONCE, PROOF, Secret, random};
-use super::wire::{Fields, Reader, read_message, read_until, remaining, write_message, write_until};
+use super::wire::{
+    Fields, MAX_STRANGERS, Reader, may_come_again, read_message, read_until, remaining, write_message,
+    write_until,
+};
 
 /// The time in which a rank that has connected must say who it is.
 const HELLO_TIME: Duration = Duration::from_secs(5);
 /// Frames up to these bytes are written by the calling thread: they fit the buffers of a connection.
 const SMALL_FRAME: usize = 16 << 10;
 /// Bytes that are read at once.
-pub(super) const PIECE: usize = 256 << 10;
+pub(super) const CHUNK: usize = 256 << 10;
 
 /// The identity of a world: random bytes of rank 0.
 pub(super) type WorldId = [u8; 16];
 
 /// The connections of a rank and the number of its next call.
 pub(super) struct Mesh {
-    pub(super) peers: Peers,
+    pub(super) peers: Arc<Peers>,
     sequence: u64,
     /// By rank, the messages sent to it and received from it.
     sent: Vec<u64>,
@@ -51,15 +55,16 @@ impl World<'_> {
         let mut notices: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
         let wanted = 2 * (size - 1 - self.rank);
         let failed = |error: std::io::Error| Failure { culprit: None, reason: error.to_string() };
+        // Set when a rank below cannot be reached, so that those above are not waited for.
+        let gives_up = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let accepting = scope.spawn(|| self.accept(listener, wanted));
+            let accepting = scope.spawn(|| self.accept(listener, wanted, &gives_up));
             for peer in 0..self.rank {
                 for (is_data, streams) in [(true, &mut data), (false, &mut notices)] {
-                    let stream = self.reach(peer, is_data);
-                    streams[peer] = Some(
-                        stream
-                            .map_err(|error| Failure::of(peer, format!("it cannot be reached: {error}")))?,
-                    );
+                    streams[peer] = Some(self.reach(peer, is_data).map_err(|error| {
+                        gives_up.store(true, Ordering::SeqCst);
+                        Failure::of(peer, format!("it cannot be reached: {error}"))
+                    })?);
                 }
             }
             for (peer, is_data, stream) in
@@ -78,7 +83,7 @@ impl World<'_> {
             });
         }
         let peers = Peers::new(self.rank, connections).map_err(failed)?;
-        Ok(Mesh { peers, sequence: 0, sent: vec![0; size], received: vec![0; size] })
+        Ok(Mesh { peers: Arc::new(peers), sequence: 0, sent: vec![0; size], received: vec![0; size] })
     }
 
     /// Connects to a rank, and proves to belong to its world.
@@ -96,29 +101,41 @@ impl World<'_> {
     }
 
     /// Accepts as many connections of ranks above. Strangers are refused, each on a thread of its own.
-    fn accept(&self, listener: &TcpListener, wanted: usize) -> IoResult<Vec<(usize, bool, TcpStream)>> {
+    fn accept(
+        &self,
+        listener: &TcpListener,
+        wanted: usize,
+        gives_up: &AtomicBool,
+    ) -> IoResult<Vec<(usize, bool, TcpStream)>> {
         listener.set_nonblocking(true)?;
         let mut accepted: Vec<(usize, bool, TcpStream)> = Vec::new();
+        let mut greeted = 0;
         std::thread::scope(|scope| {
             let (send, received) = mpsc::channel();
-            while accepted.len() < wanted && Instant::now() < self.deadline {
-                match listener.accept() {
-                    Ok((stream, _)) => {
-                        let send = send.clone();
-                        let greet = move || {
-                            if let Ok(peer) = self.greet(&stream) {
+            while accepted.len() < wanted
+                && Instant::now() < self.deadline
+                && !gives_up.load(Ordering::SeqCst)
+            {
+                if greeted < wanted + MAX_STRANGERS {
+                    match listener.accept() {
+                        Ok((stream, _)) => {
+                            let send = send.clone();
+                            let greet = move || {
+                                let peer = self.greet(&stream).ok();
                                 // The receiver has ended after the deadline.
-                                let _ = send.send((peer.0, peer.1, stream));
-                            }
-                        };
-                        std::thread::Builder::new().spawn_scoped(scope, greet)?;
+                                let _ = send.send(peer.map(|(rank, is_data)| (rank, is_data, stream)));
+                            };
+                            std::thread::Builder::new().spawn_scoped(scope, greet)?;
+                            greeted += 1;
+                            continue;
+                        }
+                        Err(error) if may_come_again(&error) => {}
+                        Err(error) => return Err(error),
                     }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        let waited = received.recv_timeout(Duration::from_millis(2));
-                        accepted.extend(waited.into_iter().chain(received.try_iter()));
-                    }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
+                }
+                if let Ok(peer) = received.recv_timeout(Duration::from_millis(2)) {
+                    greeted -= 1;
+                    accepted.extend(peer);
                 }
             }
             Ok(())
@@ -151,14 +168,14 @@ impl World<'_> {
 
 /// The frames of an exchange that a rank receives.
 pub(super) struct Incoming<'m> {
-    mesh: &'m Peers,
+    peers: &'m Peers,
     deadline: Instant,
 }
 
 impl Incoming<'_> {
     /// Reads bytes of a rank's frame, whose header has been read.
     pub(super) fn read(&self, from: usize, buffer: &mut [u8]) -> Result<(), Failure> {
-        self.mesh.read(from, buffer, self.deadline)
+        self.peers.read(from, buffer, self.deadline)
     }
 }
 
@@ -187,7 +204,7 @@ impl Mesh {
         receive: &mut dyn FnMut(usize, &Incoming<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let header = |bytes| Header { call: *call, phase, sequence: self.sequence, bytes };
-        let incoming = Incoming { mesh: &self.peers, deadline };
+        let incoming = Incoming { peers: &self.peers, deadline };
         let send = |to: usize| -> Result<(), Failure> {
             let bytes = outgoing[to];
             if bytes.len() <= SMALL_FRAME {

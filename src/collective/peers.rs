@@ -15,7 +15,7 @@ use super::wire::is_timeout;
 /// How often a wait looks at the time and at failures.
 const TICK: Duration = Duration::from_millis(50);
 /// The time in which a notice may follow the end of a data connection.
-const NOTICE_TIME: Duration = Duration::from_millis(500);
+const NOTICE_TIME: Duration = Duration::from_secs(2);
 /// The time in which a notice is written: a peer that reads none has failed itself.
 const WRITE_TIME: Duration = Duration::from_secs(1);
 /// The longest reason in a notice.
@@ -38,7 +38,7 @@ impl Failure {
     }
 }
 
-/// Is called with the failure of a communicator, from any thread.
+/// Is called once with the first failure of a communicator, from any thread, before anybody sees the failure. It must not wait.
 pub(super) type FailureHook = Box<dyn FnOnce(&Failure) + Send>;
 
 /// The two connections to a rank.
@@ -59,15 +59,13 @@ struct Shared {
     connections: Vec<Option<Connections>>,
     state: Mutex<State>,
     changed: Condvar,
-    /// Ends other work of the communicator, and is called once, by the first failure.
-    on_failure: Mutex<Option<FailureHook>>,
     /// Set when this side closes its connections.
     is_ending: AtomicBool,
 }
 
-#[derive(Default)]
 struct State {
     failure: Option<Failure>,
+    on_failure: Option<FailureHook>,
     /// By rank, whether it has finished.
     finished: Vec<bool>,
 }
@@ -83,13 +81,12 @@ impl Peers {
             notices.set_read_timeout(None)?;
             notices.set_write_timeout(Some(WRITE_TIME))?;
         }
-        let state = State { failure: None, finished: vec![false; connections.len()] };
+        let state = State { failure: None, on_failure: None, finished: vec![false; connections.len()] };
         let shared = Arc::new(Shared {
             rank,
             connections,
             state: Mutex::new(state),
             changed: Condvar::new(),
-            on_failure: Mutex::new(None),
             is_ending: AtomicBool::new(false),
         });
         let mut peers = Peers { shared, watchers: Vec::new() };
@@ -123,16 +120,16 @@ impl Peers {
 
     /// Sets the function that the first failure calls. It is called at once if there is one already.
     pub(super) fn on_failure(&self, hook: FailureHook) {
-        // The state's lock first, so that a failure either finds the hook or is found here.
-        let state = self.shared.state();
+        let mut state = self.shared.state();
         match &state.failure {
-            Some(failure) => {
-                let failure = failure.clone();
-                drop(state);
-                hook(&failure);
-            }
-            None => *self.shared.on_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook),
+            Some(failure) => hook(failure),
+            None => state.on_failure = Some(hook),
         }
+    }
+
+    /// Returns a rank that has finished, and takes part in no further calls.
+    pub(super) fn finished(&self) -> Option<usize> {
+        self.shared.state().finished.iter().position(|has_finished| *has_finished)
     }
 
     /// Ends the communicator: tells the others the reason, and closes the data connections. The first reason stays.
@@ -228,12 +225,11 @@ impl Shared {
             if let Some(first) = &state.failure {
                 return first.clone();
             }
+            if let Some(hook) = state.on_failure.take() {
+                hook(&failure);
+            }
             state.failure = Some(failure.clone());
             self.changed.notify_all();
-        }
-        let hook = self.on_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(hook) = hook {
-            hook(&failure);
         }
         if self.is_ending.load(Ordering::SeqCst) {
             return failure;

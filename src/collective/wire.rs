@@ -9,6 +9,14 @@ pub(super) const MAX_MESSAGE: usize = 4096;
 /// The longest answer: the addresses of all ranks.
 pub(super) const MAX_ANSWER: usize = 1 << 22;
 
+/// The most strangers that say who they are at the same time. More wait in the system's queue.
+pub(super) const MAX_STRANGERS: usize = 64;
+
+/// Returns whether an error of accepting a connection concerns that one alone, or none has come.
+pub(super) fn may_come_again(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::ConnectionAborted)
+}
+
 /// Reads exactly as many bytes before a deadline.
 pub(super) fn read_until(mut stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> Result<()> {
     let mut done = 0;

@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 pub(super) const DEFAULT_PORT: u16 = 29501;
 /// The time within which ranks must come, and take part in each call, without another choice.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+/// The longest time-out, so that a deadline is a time.
+pub(super) const MAX_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The most ranks of a world.
 pub(super) const MAX_WORLD: usize = 1 << 16;
 
@@ -112,7 +114,7 @@ impl WorldOptions {
     /// Sets the time within which all ranks must come, and within which they must take part in each call.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> WorldOptions {
-        self.timeout = timeout;
+        self.timeout = timeout.min(MAX_TIMEOUT);
         self
     }
 

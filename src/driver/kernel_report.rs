@@ -151,12 +151,22 @@ const WORDS: usize = size_of::<Report>() / 8;
 #[derive(Default)]
 pub(super) struct ReportSlot(AtomicPtr<Report>);
 
-/// An error that the host reports of work on the device, such as work that another process should have finished. The next wait
-/// returns it, as it returns those of kernels.
+/// Errors that the host reports of work on the device, such as work that another process should have finished. Every wait returns the
+/// first of them, until who reported it takes it back: one thread's wait must not hide it from the others.
 #[derive(Default)]
 pub(super) struct HostReport {
     is_set: AtomicBool,
-    error: Mutex<Option<Error>>,
+    /// By the number of who reported it.
+    errors: Mutex<Vec<(usize, Error)>>,
+}
+
+#[cfg(feature = "collective")]
+impl HostReport {
+    fn change(&self, change: impl FnOnce(&mut Vec<(usize, Error)>)) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut errors);
+        self.is_set.store(!errors.is_empty(), Ordering::Release);
+    }
 }
 
 impl Device {
@@ -186,29 +196,27 @@ impl Device {
 }
 
 impl Device {
-    /// Makes the next wait for work of the device return an error. The first of several stays.
+    /// Makes every wait for work of the device return an error, until `who` clears it.
     #[cfg(feature = "collective")]
-    pub(crate) fn report_failure(&self, error: Error) {
-        self.0.report(error);
+    pub(crate) fn report_failure(&self, who: usize, error: Error) {
+        self.0.host_report.change(|errors| errors.push((who, error)));
+    }
+
+    /// Takes back the errors of [`report_failure`](Self::report_failure).
+    #[cfg(feature = "collective")]
+    pub(crate) fn clear_failure(&self, who: usize) {
+        self.0.host_report.change(|errors| errors.retain(|(other, _)| *other != who));
     }
 }
 
 impl DeviceState {
-    /// Makes the next wait for work of the device return an error. The first of several stays.
-    #[cfg(feature = "collective")]
-    fn report(&self, error: Error) {
-        self.host_report.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        self.host_report.is_set.store(true, Ordering::Release);
-    }
-
     /// Returns the error that a kernel of the device has reported, once. Called after a wait for work of the device.
     #[inline]
     pub(crate) fn take_report(&self) -> Result<()> {
         if self.host_report.is_set.load(Ordering::Acquire) {
-            let mut error = self.host_report.error.lock().unwrap_or_else(PoisonError::into_inner);
-            self.host_report.is_set.store(false, Ordering::Release);
-            if let Some(error) = error.take() {
-                return Err(error);
+            let errors = self.host_report.errors.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, error)) = errors.first() {
+                return Err(error.clone());
             }
         }
         let report = self.report.0.load(Ordering::Acquire);

@@ -162,6 +162,11 @@ impl Communicator {
         Ok(communicator)
     }
 
+    /// Returns a number that no other communicator has while this one lives.
+    pub(crate) fn id(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
     /// Queues work on a stream, all of it as one launch. [`is_ready`](Self::is_ready) says when that is done.
     ///
     /// # Errors

@@ -43,5 +43,10 @@ fn functions() -> Result<&'static sys::NcclApi> {
             "NCCL 2.18 or newer: install one, or name its file by SELVEDGE_LIBNCCL",
         ));
     }
+    // It would make every call wait for ranks that may never come, with no time-out.
+    if std::env::var_os("NCCL_COMM_BLOCKING").is_some_and(|value| value == "1") {
+        let wanted = "no NCCL_COMM_BLOCKING: the library's communicators do not block";
+        return Err(Error::invalid("NCCL", "NCCL_COMM_BLOCKING=1", wanted));
+    }
     Ok(api)
 }

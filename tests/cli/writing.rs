@@ -130,6 +130,7 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
         &["srt", "evolve", "--n", "4", "--population", "8", "--survivors", "2", "--generations", "1"],
         &["classify", "run", model, "--synthetic", "5", "--device", "cpu"],
         &["explain", "expr", "x + y", "--shape", "4"],
+        &["launch", "--ranks", "2", "--", env!("CARGO_BIN_EXE_selvedge"), "--version"],
         &["trace", &trace],
         &["trace", &trace, "--json"],
         &["trace", "--compare", &trace, &trace],

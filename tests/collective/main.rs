@@ -27,7 +27,16 @@ fn with_ranks<R: Send>(world_size: usize, work: impl Fn(&Communicator) -> R + Sy
     })
 }
 
-/// Returns a port that nobody listens at.
+/// Returns a port that nobody listens at, as nobody does at the next one. Ports that the system gives to others are above.
 fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let is_free = |port: u16| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+    loop {
+        let number = std::process::id() * 64 + NEXT.fetch_add(2, Ordering::Relaxed);
+        let port = 20_000 + (number % 12_000) as u16;
+        if is_free(port) && is_free(port + 1) {
+            return port;
+        }
+    }
 }

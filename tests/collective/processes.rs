@@ -25,17 +25,17 @@ fn worker() {
     println!("FOUND {}", sum[99_999]);
     match std::env::var(WORK).unwrap().as_str() {
         "killed" => {
-            // The test kills rank 1 in this state.
+            println!("READY");
+            // The test kills rank 1 when all are ready.
             if rank == 1 {
-                println!("READY");
                 std::thread::sleep(Duration::from_secs(60));
             }
             println!("FOUND {}", communicator.barrier().unwrap_err());
         }
         "stopped" => {
+            println!("READY");
             communicator.set_timeout(Duration::from_millis(500));
             if rank == 1 {
-                println!("READY");
                 std::thread::sleep(Duration::from_secs(60));
             }
             println!("FOUND {}", communicator.barrier().unwrap_err());
@@ -70,11 +70,33 @@ fn found(output: &Output) -> Vec<String> {
     lines.collect()
 }
 
-/// Reads the output of a process until it is in the state that the test waits for.
-fn until_ready(child: &mut Child) {
-    use std::io::{BufRead, BufReader};
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line.contains("READY")));
+/// A process and its output.
+struct Rank {
+    child: Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Rank {
+    /// Starts a rank of three.
+    fn start(work: &str, rank: usize, port: u16) -> Rank {
+        use std::io::{BufRead, BufReader};
+        let mut child = start(work, rank, 3, port);
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Rank { child, lines }
+    }
+
+    /// Waits until the process is in the state that the test waits for.
+    fn wait_until_ready(&mut self) {
+        assert!(self.lines.by_ref().map_while(Result::ok).any(|line| line.contains("READY")));
+    }
+
+    /// Returns what the process says until its end.
+    fn said(self) -> String {
+        let text: Vec<String> = self.lines.map_while(Result::ok).collect();
+        let mut child = self.child;
+        child.wait().unwrap();
+        text.join("\n")
+    }
 }
 
 #[test]
@@ -87,40 +109,37 @@ fn ranks_of_several_processes_compute_what_one_process_computes() {
     }
 }
 
+/// Starts three ranks, and returns the first and the last with rank 1, when all are ready.
+fn ranks_of(work: &str) -> (Vec<Rank>, Rank) {
+    let port = free_port();
+    let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::start(work, rank, port)).collect();
+    ranks.iter_mut().for_each(Rank::wait_until_ready);
+    let one = ranks.remove(1);
+    (ranks, one)
+}
+
 #[test]
 fn a_killed_process_is_named_by_the_others_at_once() {
-    let port = free_port();
-    let mut ranks: Vec<Child> = (0..3).map(|rank| start("killed", rank, 3, port)).collect();
-    until_ready(&mut ranks[1]);
-    let mut victim = ranks.remove(1);
-    victim.kill().unwrap();
+    let (ranks, mut victim) = ranks_of("killed");
+    victim.child.kill().unwrap();
     let killed = Instant::now();
-    victim.wait().unwrap();
+    victim.child.wait().unwrap();
     for rank in ranks {
-        let output = rank.wait_with_output().unwrap();
-        let found = found(&output);
-        assert_eq!(found.len(), 2, "{found:?}, {}", String::from_utf8_lossy(&output.stderr));
-        assert!(
-            found[1].contains("because of rank 1") && found[1].contains("the process is gone"),
-            "{found:?}"
-        );
+        let said = rank.said();
+        assert!(said.contains("because of rank 1") && said.contains("the process is gone"), "{said}");
     }
     assert!(killed.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
 fn a_process_that_hangs_is_named_after_the_time_out() {
-    let port = free_port();
-    let mut ranks: Vec<Child> = (0..3).map(|rank| start("stopped", rank, 3, port)).collect();
-    until_ready(&mut ranks[1]);
+    let (ranks, mut hanging) = ranks_of("stopped");
     let ready = Instant::now();
-    let mut hanging = ranks.remove(1);
     for rank in ranks {
-        let output = rank.wait_with_output().unwrap();
-        let found = found(&output);
-        assert!(found[1].contains("because of rank 1") && found[1].contains("time-out"), "{found:?}");
+        let said = rank.said();
+        assert!(said.contains("because of rank 1") && said.contains("time-out"), "{said}");
     }
     assert!(ready.elapsed() < Duration::from_secs(5));
-    hanging.kill().unwrap();
-    hanging.wait().unwrap();
+    hanging.child.kill().unwrap();
+    hanging.child.wait().unwrap();
 }

@@ -190,6 +190,47 @@ fn parts(fake: &Fake) -> Outcome {
     check(fake.violations().is_empty(), fake.violations().join("\n"))
 }
 
+/// Child: threads share a communicator, and a dropped one is named.
+fn shared(fake: &Fake) -> Outcome {
+    let devices = devices(fake, 2)?;
+    let gone = std::sync::Barrier::new(2);
+    with_ranks(DeviceCommunicator::in_process(&devices)?, |rank, _| {
+        std::thread::scope(|scope| {
+            let call = || -> Outcome {
+                let stream = rank.device().stream()?;
+                let mut memory = stream.upload(&[1.0f32; 8])?;
+                for _ in 0..20 {
+                    rank.all_reduce(&stream, &mut memory, ReduceOp::Mean)?;
+                }
+                check(stream.download(&memory)? == [1.0; 8], "the mean of equal values")
+            };
+            let threads = [scope.spawn(call), scope.spawn(call)];
+            threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked")?)
+        })
+    })?;
+    let mut ranks = DeviceCommunicator::in_process(&devices)?;
+    let late = ranks.pop().ok_or("a rank")?;
+    std::thread::scope(|scope| {
+        let gone = &gone;
+        scope.spawn(move || {
+            drop(ranks);
+            gone.wait();
+        });
+        gone.wait();
+        let stream = late.device().stream()?;
+        let start = Instant::now();
+        loop {
+            // The notice may come a moment later.
+            let mut memory = stream.upload(&[1.0f32; 8])?;
+            let (culprit, text) = fault(late.all_reduce(&stream, &mut memory, ReduceOp::Sum))?;
+            check(start.elapsed() < Duration::from_secs(5), "a finished rank is not named")?;
+            if culprit == Some(0) {
+                return check(text.contains("has finished"), text);
+            }
+        }
+    })
+}
+
 /// Child: a call waits for the writer of its memory on another stream, and the next user waits for it.
 fn order(fake: &Fake) -> Outcome {
     fake.set_strict(true);
@@ -234,10 +275,11 @@ fn errors(fake: &Fake) -> Outcome {
             }
             let (_, text) = fault(rank.all_reduce(stream, &mut memory, ReduceOp::Sum))?;
             check(text.contains(name) && text.contains("ncclInternalError"), format!("{name}: {text}"))?;
-            // Wrong elements are not read in silence: the next wait has the error, once.
-            let (_, text) = fault(stream.synchronize())?;
-            check(text.contains(name), text)?;
-            stream.synchronize()?;
+            // Wrong elements are not read in silence: each wait has the error, until the communicator is dropped.
+            for _ in 0..2 {
+                let (_, text) = fault(stream.synchronize())?;
+                check(text.contains(name), text)?;
+            }
             let (_, text) = fault(rank.all_reduce(stream, &mut memory, ReduceOp::Sum))?;
             check(text.contains(name), text)
         })?;
@@ -295,6 +337,11 @@ fn compared(fake: &Fake) -> Outcome {
         let mut same = stream.upload(&[1.0f32; 2])?;
         rank.all_reduce(stream, &mut same, ReduceOp::Sum)?;
         check(stream.download(&same)? == [2.0; 2], "a call that all make")?;
+        // Two ranks alone make a message.
+        match rank.rank() {
+            0 => rank.send(stream, &same, 1)?,
+            _ => rank.receive(stream, &mut same, 0)?,
+        }
         let (_, text) = fault(rank.all_reduce(stream, &mut memory, ReduceOp::Sum))?;
         check(text.contains("all_reduce of 8 f32") && text.contains("all_reduce of 9 f32"), text)
     })?;
@@ -334,6 +381,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
         "operations" => operations,
         "parts" => parts,
         "order" => order,
+        "shared" => shared,
         "errors" => errors,
         "absent" => absent,
         "compared" => compared,
@@ -379,6 +427,11 @@ pub fn tests() -> Vec<Test> {
         Test::new("nccl::operations", move || with_library("operations", &[]).map(drop)),
         Test::new("nccl::parts", move || with_library("parts", &[]).map(drop)),
         Test::new("nccl::order", move || with_library("order", &[]).map(drop)),
+        Test::new("nccl::shared", move || with_library("shared", &[]).map(drop)),
+        Test::new("nccl::blocking", move || {
+            let text = with_library("unusable", &[("NCCL_COMM_BLOCKING", "1")])?;
+            says(text, &["found NCCL_COMM_BLOCKING=1"])
+        }),
         Test::new("nccl::errors", move || with_library("errors", &[]).map(drop)),
         Test::new("nccl::absent", move || with_library("absent", &[]).map(drop)),
         Test::new("nccl::compared", move || {

@@ -6,17 +6,17 @@ use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use super::super::proof::{NONCE, PROOF, Secret, random};
-use super::super::wire::{MAX_MESSAGE, read_message, write_message, write_until};
+use super::super::wire::{
+    MAX_MESSAGE, MAX_STRANGERS, may_come_again, read_message, write_message, write_until,
+};
 use super::super::world::WorldOptions;
 use super::{Answer, Found, GREETING, Hello, answer_to_bytes, failed, listen};
 use crate::error::{Error, Result};
 
-/// The time in which who has connected must say who it is.
+/// The time in which a new connection must say who it is.
 pub(super) const HELLO_TIME: Duration = Duration::from_secs(5);
 /// The time for an answer: a rank that takes none has ended.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// The most connections that say who they are at the same time. More wait in the system's queue.
-const MAX_STRANGERS: usize = 64;
 
 /// A rank that has proved the secret.
 struct Arrival {
@@ -37,6 +37,11 @@ pub(in crate::collective) fn serve(
     let unusable =
         |error: std::io::Error| failed(options, None, format!("its address cannot be used: {error}"));
     let here = server.local_addr().map_err(unusable)?;
+    if here.ip().is_loopback() && options.local_size < options.world_size {
+        log::warn!(
+            "collective: rank 0 waits at {here}, which other hosts do not reach: MASTER_ADDR must name an address of the network"
+        );
+    }
     log::debug!("collective: rank 0 waits at {here} for {} ranks", options.world_size - 1);
     let listener = listen(options, here.ip())?;
     let mut arrivals: Vec<Option<Arrival>> = (0..options.world_size).map(|_| None).collect();
@@ -122,8 +127,7 @@ fn gather(
                         strangers += 1;
                         continue;
                     }
-                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                    Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                    Err(error) if may_come_again(&error) => {}
                     Err(error) => return Err(error),
                 }
             }

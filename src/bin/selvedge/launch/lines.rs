@@ -4,19 +4,25 @@ use std::io::{BufRead, BufReader, Read, Result, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::output::Style;
+use crate::failure::Failure;
+use crate::output::{Style, is_read};
 
 /// The longest part of a line that is shown at once, so that a line without an end takes no memory.
 const MAX_LINE: u64 = 64 << 10;
 
 /// The output streams, to which one line is written at a time.
 #[derive(Clone, Default)]
-pub struct Lines(Arc<Mutex<()>>);
+pub struct Lines(Arc<Mutex<Option<Failure>>>);
 
 impl Lines {
     /// Shows a message of the launcher itself.
     pub fn note(&self, message: &str) {
         self.write("selvedge launch", message.as_bytes(), true);
+    }
+
+    /// Returns the first error of writing, such as a full disk.
+    pub fn failure(&self) -> Option<Failure> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Starts a thread that shows the lines of a stream.
@@ -47,19 +53,22 @@ impl Lines {
     }
 
     fn write(&self, who: &str, line: &[u8], is_error: bool) {
-        let _guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let style = if is_error { Style::of_stderr() } else { Style::of_stdout() };
         let mut text = style.dim(&format!("[{who}]")).into_bytes();
         text.push(b' ');
         text.extend_from_slice(line);
         text.push(b'\n');
-        // A reader that has gone ends nothing: the ranks go on.
-        let _ = match is_error {
+        let written = match is_error {
             true => std::io::stderr().lock().write_all(&text),
             false => {
                 let mut stdout = std::io::stdout().lock();
                 stdout.write_all(&text).and_then(|()| stdout.flush())
             }
         };
+        // A reader that has gone is no failure, and the ranks go on after one.
+        if let Err(error) = is_read(written) {
+            failure.get_or_insert(error);
+        }
     }
 }

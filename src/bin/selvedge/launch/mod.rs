@@ -53,9 +53,13 @@ fn run(options: &LaunchOptions) -> Result<u8, Failure> {
             }
         }
     }
-    let code = wait(&mut ranks, &signals, grace, &lines);
+    let code = wait(&mut ranks, &signals, grace, &lines)?;
     ranks.into_iter().for_each(Rank::finish);
-    code
+    // The code of a rank says more than that its lines were not shown.
+    match lines.failure() {
+        Some(failure) if code == 0 => Err(failure),
+        _ => Ok(code),
+    }
 }
 
 /// Waits for all ranks, and returns the exit code of the first that failed.

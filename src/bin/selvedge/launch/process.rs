@@ -4,10 +4,14 @@ use std::ffi::OsString;
 use std::io::Result;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::lines::Lines;
 use super::{World, code_of};
 use crate::signals::Signal;
+
+/// The longest time for which the lines of a rank that has ended are waited for.
+const MAX_LINES_TIME: Duration = Duration::from_secs(2);
 
 /// How a rank stands.
 pub enum End {
@@ -76,6 +80,8 @@ impl Rank {
         }
         let Some(status) = self.child.try_wait()? else { return Ok(End::None) };
         self.has_ended = true;
+        // At once, while no other process can have its number.
+        self.end_group();
         if status.success() {
             return Ok(End::None);
         }
@@ -105,27 +111,29 @@ impl Rank {
 
     /// Ends the rank and what it has started at once.
     pub fn kill(&mut self) {
-        #[cfg(unix)]
-        if let Some(group) = self.group() {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-        // It may have ended since it was looked at.
-        let _ = self.child.kill();
         if !self.has_ended {
+            self.end_group();
+            // It may have ended since it was looked at.
+            let _ = self.child.kill();
             let _ = self.child.wait();
             self.has_ended = true;
         }
     }
 
-    /// Ends what the rank has left, and waits until its lines are shown.
+    /// Waits until the lines of the rank are shown: for a while, since a process that left the group may keep its streams open.
     pub fn finish(self) {
+        let limit = Instant::now() + MAX_LINES_TIME;
+        while self.readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Ends what the rank has started and left.
+    fn end_group(&self) {
         #[cfg(unix)]
         if let Some(group) = self.group() {
+            // It is empty unless the rank has left something.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-        for reader in self.readers {
-            // A reader does not panic.
-            let _ = reader.join();
         }
     }
 
@@ -135,7 +143,7 @@ impl Rank {
     }
 }
 
-/// Makes the rank the leader of a group of processes that ends with this one.
+/// Makes the rank the leader of a group of processes, and on Linux has it end with this process.
 fn in_its_own_group(process: &mut Command) {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(process, 0);
