@@ -34,7 +34,7 @@
 //!
 //! [`DeviceCommunicator`] has the same operations on the memory of devices, by NCCL. Invariants:
 //!
-//! - Each call is one or two [exchanges](mesh::Mesh::exchange), in which every pair of ranks sends a frame in both directions.
+//! - Each call is one or two exchanges (`mesh.rs`), in which every pair of ranks sends a frame in both directions.
 //!   A frame begins with the call that it belongs to, and a rank compares it with its own.
 //! - A stranger's bytes are bounded in size and time, and answered only after a proof of the secret.
 

@@ -3,9 +3,9 @@
 //! The library is optional, and loaded on first use (2.18 and newer, from a toolkit, a Python wheel or conda; `SELVEDGE_LIBNCCL` names
 //! one). [`collective`](crate::collective) builds on it. Invariants:
 //!
-//! - A communicator does not block: each call returns at once, and [`Communicator::is_ready`] says when NCCL has done its part on the
+//! - A communicator does not block: each call returns at once, and `Communicator::is_ready` says when NCCL has done its part on the
 //!   host. Nothing else is asked of it before.
-//! - One thread at a time calls NCCL for a communicator. [`Communicator::abort`] may come from any thread, after which no call reaches
+//! - One thread at a time calls NCCL for a communicator. `Communicator::abort` may come from any thread, after which no call reaches
 //!   NCCL.
 
 mod communicator;
