@@ -91,6 +91,7 @@ pub(crate) fn kind_of(dtype: DType) -> RegisterKind {
     }
 }
 
+/// Defines methods of [`Program`]: the name and operands, then each register kind with its instruction.
 macro_rules! by_kind {
     ($($(#[$doc:meta])* $name:ident($first:ident $(, $rest:ident)*) $($kind:ident $instruction:ident)*;)*) => {$(
         $(#[$doc])*

@@ -3,6 +3,18 @@
 //!
 //! The names of files begin with the kind of kernel: elementwise, reduction (scans, too) or rows.
 //!
+//! Words of reductions and row programs (the head of `src/fuse/run/reduction.rs` has the tree of a sum):
+//!
+//! - row: the elements of a group, in the order in which they are folded.
+//! - segment: 1024 neighboring elements of a row (`SEGMENT`). The last one may have fewer.
+//! - lane: the elements i, i + 256, i + 512 and i + 768 of a segment, folded in order (`LANES`). Elsewhere a lane is an
+//!   element of a thread (`KernelKey::lanes`) or a thread of a segment (`Thread::lane` of `ptx::rows`).
+//! - round: 256 neighboring elements of a segment, one of each lane (`ROUNDS`).
+//! - vector: the elements of one access of a thread.
+//! - span: the elements of a row along its innermost dimension, if the row has several dimensions.
+//! - phase, stage: the work up to one set of reductions, as a kernel of several or as a part of one kernel.
+//! - chunk: the 64 groups that a sum over groups adds first (`rows_sums::CHUNK`). In `tile`, 16 bytes.
+//!
 //! This layer may use `ir` and `language`.
 
 pub(super) mod compiled_expression;

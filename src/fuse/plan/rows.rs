@@ -88,7 +88,9 @@ impl CompiledRows {
         }
     }
 
-    /// Returns the instructions that an element of a vector takes in all stages.
+    /// Returns an estimate of the instructions of an element in all stages: steps of the expression (loads, not constants)
+    /// and of folds. A step counts in each stage that needs it, even if an earlier stage saves its value. A template of
+    /// several PTX lines counts as one. These are not SASS instructions.
     ///
     /// # Errors
     ///

@@ -29,7 +29,8 @@ pub(super) const MAX_UNALIGNED_SEGMENTS: usize = 2;
 /// The most segments of a row of 16-bit elements with [`COMPUTE_BOUND_INSTRUCTIONS`] in registers. A multiprocessor rarely holds two
 /// blocks of more warps, and only two overlap the memory of one with the instructions of the other.
 pub(super) const MAX_COMPUTE_BOUND_SEGMENTS: usize = 8;
-/// The instructions of a 16-bit element, a softmax's but no norm's, that take as long as its memory.
+/// The steps of a 16-bit element (`CompiledRows::instructions`) above which its instructions take as long as its memory.
+/// A softmax has more, a norm fewer.
 pub(super) const COMPUTE_BOUND_INSTRUCTIONS: usize = 32;
 /// The most warps of a block whose stages read the row again.
 pub(super) const REREAD_WARPS: usize = 16;
@@ -37,13 +38,14 @@ pub(super) const REREAD_WARPS: usize = 16;
 pub(super) const MAX_SEGMENTS: usize = 2048;
 /// The fewest blocks of a run with rows of more than [`MAX_REGISTER_SEGMENTS`]. Fewer would leave most of a device idle.
 pub(super) const MIN_LONG_ROW_BLOCKS: usize = 16;
-/// The most segments of a row in registers beside sums over groups with the registers for values of few instructions.
+/// The most segments of a row in registers, beside sums over groups, whose stages save every value (`SAVE_ALL`). Only
+/// programs with a 16-bit operand save that many.
 pub(super) const MAX_SAVED_SUM_SEGMENTS: usize = 4;
-/// The most bytes that a warp has in registers for each in shared memory that could take their place, a value of several
-/// operands.
+/// The most bytes of registers, for each byte of shared memory that would hold the same row, of a row of one segment
+/// that stays in registers. Shared memory takes fewer bytes if it holds one value in place of several operands.
 pub(super) const MAX_BYTES_PER_SHARED_BYTE: usize = 2;
-/// The most instructions on the elements of a warp's row that stays in registers with [`MAX_BYTES_PER_SHARED_BYTE`]: in shared
-/// memory, a loop has a fourth of the text.
+/// The most instructions of a thread whose row of one segment stays in registers at exactly
+/// [`MAX_BYTES_PER_SHARED_BYTE`]. Above it, such a row moves to shared memory, where a loop has a fourth of the text.
 pub(super) const MAX_WARP_INSTRUCTIONS: usize = 2400;
 /// The most instructions on the elements of a thread that holds its row in registers.
 pub(super) const MAX_REGISTER_INSTRUCTIONS: usize = 3000;

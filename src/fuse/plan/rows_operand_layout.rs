@@ -133,7 +133,7 @@ impl OperandLayout<'_> {
         self.starts[operand] as usize + self.dimensions.offsets[operand] * self.operands[operand].0.size()
     }
 
-    /// Returns the operands for their offsets in shared memory.
+    /// Returns the properties of operands that [`SharedRow`](super::rows_storage::SharedRow) depends on.
     pub(super) fn row_operands(&self, accesses: &[RowAccess]) -> Vec<RowOperand> {
         let kept = &self.dimensions.kept;
         let operands = accesses.iter().enumerate().map(|(operand, &access)| {

@@ -181,25 +181,26 @@ impl RowStages {
         if vector.is_multiple_of(count) { count } else { 1 }
     }
 
-    /// Returns for each stage the steps whose values the kernel saves for later stages: those of at least `least`
-    /// instructions that later steps use.
-    pub(in crate::fuse) fn saved(&self, uniform: &[bool], least: usize) -> Vec<Vec<bool>> {
+    /// Returns for each stage the steps whose values the kernel saves for later stages: floats that later stages use and
+    /// whose longest chain of instructions, from a load to the value, has at least `min_chain`. The length of a chain
+    /// stands for the cost. It is less than the instruction count if both operands of an instruction are computed.
+    pub(in crate::fuse) fn saved(&self, uniform: &[bool], min_chain: usize) -> Vec<Vec<bool>> {
         let program = &self.expression.program;
         let count = program.steps.len();
-        let mut cost = vec![0usize; count];
+        let mut chain_length = vec![0usize; count];
         for (index, (step, _)) in program.steps.iter().enumerate() {
-            let below = program.values(*step).map(|value| cost[value.index()]).max().unwrap_or(0);
+            let below = program.values(*step).map(|value| chain_length[value.index()]).max().unwrap_or(0);
             let own = matches!(step, Step::Apply(..)) && !uniform[index];
-            cost[index] = below + usize::from(own);
+            chain_length[index] = below + usize::from(own);
         }
-        // Steps of rare bodies exist for some elements only, and predicates are cheap to compute again.
+        // Steps of rare bodies exist for some elements only. Predicates and integers are computed again.
         let mut is_rare = vec![false; count];
         for rare in &program.rares {
             is_rare[rare.body.clone()].fill(true);
         }
         let is_saved = |index: usize| {
             let (_, kind) = program.steps[index];
-            cost[index] >= least
+            chain_length[index] >= min_chain
                 && !uniform[index]
                 && !is_rare[index]
                 && matches!(kind, RegisterKind::Float32 | RegisterKind::Float64)

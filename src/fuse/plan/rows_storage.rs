@@ -63,7 +63,7 @@ pub(in crate::fuse) struct SharedRow {
     pub(in crate::fuse) stride: usize,
 }
 
-/// An operand of a plan, for its offset in shared memory.
+/// The properties of an operand that decide its array and its copy in shared memory.
 pub(super) struct RowOperand {
     pub(in crate::fuse) dtype: DType,
     pub(in crate::fuse) access: RowAccess,
@@ -80,7 +80,7 @@ pub(in crate::fuse) struct SharedArray {
     pub(in crate::fuse) offset: usize,
     /// Bytes of an access.
     pub(in crate::fuse) width: usize,
-    /// The copy of the operand, whose address also says where an array of whole lines begins.
+    /// The way in which the operand is copied.
     pub(in crate::fuse) copy: RowCopy,
 }
 

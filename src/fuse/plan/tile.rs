@@ -29,9 +29,9 @@ const MAX_SIDE: usize = 256;
 /// The longest side for access by single elements. More elements are more instructions without more bytes in
 /// flight.
 const MAX_SINGLE_SIDE: usize = 64;
-/// For an output with at most this many rows, a warp's writes cover whole sectors of each input without
-/// tiles.
-const MIN_ROWS: usize = 16;
+/// The most elements of an output's innermost dimension without tiles. A warp then writes so many rows of the output
+/// that the elements it reads cover whole sectors of each input.
+const MAX_UNTILED_WIDTH: usize = 16;
 
 /// The elements of a block: `width` along the output's innermost dimension, `height` along the next, along
 /// which the staged inputs are contiguous. Both are powers of two.
@@ -110,7 +110,7 @@ fn runs_along(space: &Space, input: usize, bytes: usize) -> Option<usize> {
 /// Returns the dimension that forms tiles with the innermost, if tiles pay: the one along which the widest
 /// transposed input is contiguous.
 pub(super) fn tiled_dimension(space: &Space, bytes: &[usize]) -> Option<usize> {
-    if space.sizes[0] <= MIN_ROWS {
+    if space.sizes[0] <= MAX_UNTILED_WIDTH {
         return None;
     }
     let transposed = |input: usize| runs_along(space, input, bytes[input]).map(|axis| (axis, bytes[input]));

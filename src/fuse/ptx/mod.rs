@@ -4,8 +4,8 @@
 //! The module has one entry, `fused`. Its parameters are the operands' addresses in order, followed by one
 //! block with the scalars, sizes and strides. The text depends only on the program and the kernel key, never
 //! on a number or a size, because the driver's cache of assembled kernels is keyed by text. All arithmetic
-//! has an explicit rounding mode (`.rn`), so the assembler contracts nothing. The text has no cache hints,
-//! which only lost in measurements.
+//! has an explicit rounding mode (`.rn`), so the assembler contracts nothing. Only loads of tiles
+//! of columns have a cache hint (`plan::rows_columns`); other hints lost in measurements.
 //!
 //! `index` emits the elements of a thread and their addresses, `tile` the same for tiles, `memory` the loads
 //! and stores, `quotients` has texts of divisions, and this file emits the instructions between.
@@ -37,7 +37,8 @@ use crate::types::DType;
 /// The name of the kernel.
 pub(crate) const ENTRY: &str = "fused";
 
-/// The register types and their name prefixes. Instruction blocks declare no register with these prefixes.
+/// The register types and the prefixes of their names, which a number follows (`%h0`). Templates of instructions declare
+/// names of a letter without a number (`%h`), so the two never collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::fuse) enum Register {
     Predicate,

@@ -104,7 +104,7 @@ impl Target {
     }
 }
 
-/// The offset of rare bodies.
+/// The treatment of rare bodies in a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bodies {
     /// Left out; elements that need one are flagged.
