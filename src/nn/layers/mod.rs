@@ -2,7 +2,7 @@
 //!
 //! Each refuses an input of a wrong shape with its name and both shapes. [`Sequential`] adds the layer's position.
 //!
-//! Tests: `tests/nn/layers.rs`, `tests/nn/batch_norm.rs`, `tests/nn/transformer.rs`.
+//! Tests: `tests/nn/layers.rs`, `tests/nn/batch_norm.rs`, `tests/nn/attention.rs`, `tests/nn/transformer.rs`.
 
 mod activation;
 mod attention;

@@ -5,7 +5,7 @@ use super::Topic;
 use super::runtime_rows::SHELL;
 
 const C_CLOSURES: &str = "Not there yet: the C ABI has no function of the program that a backward calls.";
-const C_LAYERS: &str = "The models of C are lists of linear, embedding, norm, dropout and activation layers; variables have the operation.";
+const C_LAYERS: &str = "The models of C are lists of linear, embedding, LayerNorm, dropout and activation layers; variables have the operation.";
 const C_BATCH_NORM: &str = "Not there yet: the C ABI has batch normalization of tensors, without gradients.";
 const C_ATTENTION: &str = "Not there yet: the C ABI has attention of tensors, without gradients, and transformers as a whole (`sv_gpt_create`).";
 const C_INITIALIZER: &str = "The layers of C have the first values of `nn::Initializer::new`, of a seed.";
