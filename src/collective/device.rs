@@ -70,6 +70,8 @@ impl std::fmt::Debug for DeviceCommunicator {
 const SPIN: Duration = Duration::from_micros(200);
 /// The time between two looks at NCCL's errors while a stream is waited for.
 const SLICE: Duration = Duration::from_millis(100);
+/// The longest time for which a failed call waits for the end of an abort.
+const MAX_ABORT: Duration = Duration::from_secs(1);
 /// The time for which the end of a communicator waits for the others.
 const FINISH: Duration = Duration::from_millis(500);
 /// The time between two questions to NCCL.
@@ -360,6 +362,11 @@ impl DeviceCommunicator {
             other => Failure { culprit: None, reason: other.to_string() },
         };
         let failure = self.control.peers.fail(failure);
+        // NCCL queues nothing more afterwards, so that the caller may free memory. It does not return while a graph holds its work.
+        let limit = Instant::now() + MAX_ABORT;
+        while !self.nccl.is_aborted() && Instant::now() < limit {
+            std::thread::sleep(POLL);
+        }
         self.named(call, failure)
     }
 

@@ -263,6 +263,11 @@ impl Communicator {
         Ok(state != ncclResult_t::ncclInProgress)
     }
 
+    /// Returns whether the communicator was aborted, and NCCL has returned from that.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.raw.try_lock().is_ok_and(|raw| raw.is_null())
+    }
+
     /// Ends all work of the communicator, also what its kernels wait for, and destroys it.
     pub(crate) fn abort(&self) {
         let mut raw = self.raw.lock().unwrap_or_else(PoisonError::into_inner);
