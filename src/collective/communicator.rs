@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::arguments::{Ranks, check_length};
 use super::call::{Call, Operation};
 use super::mesh::{CHUNK, Mesh, World};
 use super::peers::{Failure, Peers};
@@ -139,13 +140,8 @@ impl Communicator {
         let Found { id, addresses } = found;
         let world_size = addresses.len();
         let world = World { id, secret: &secret, addresses: &addresses, rank, deadline };
-        let mesh = world.connect(listener).map_err(|Failure { culprit, reason }| Error::Collective {
-            rank,
-            world_size,
-            call: "connect".to_owned(),
-            culprit,
-            reason,
-        })?;
+        let connected = world.connect(listener);
+        let mesh = connected.map_err(|failure| failure.into_error(rank, world_size, "connect"))?;
         Ok(Communicator {
             peers: Arc::clone(&mesh.peers),
             mesh: Mutex::new(mesh),
@@ -165,6 +161,11 @@ impl Communicator {
     /// Returns the number of ranks.
     pub fn world_size(&self) -> usize {
         self.world_size
+    }
+
+    /// Returns the rank and the number of ranks, for checks of arguments.
+    pub(super) fn ranks(&self) -> Ranks {
+        Ranks { rank: self.rank, world_size: self.world_size }
     }
 
     /// Returns the time within which the others must take part in each call.
@@ -228,24 +229,17 @@ impl Communicator {
         op: ReduceOp,
     ) -> Result<()> {
         let mut call = self.reducing::<T>(Operation::Reduce, values.len(), op)?;
-        call.root = Some(self.root("reduce", root, reduced.is_some())?);
-        if let Some(reduced) = &reduced {
-            lengths("reduce", values.len(), reduced.len())?;
-        }
+        self.ranks().check_root_memory("reduce", root, reduced.is_some())?;
+        call.root = Some(root);
         let bytes: &[u8] = bytemuck::cast_slice(values);
+        let Some(reduced) = reduced else {
+            let outgoing = self.to_each(|to| if to == root { bytes } else { &[] });
+            return self.exchange_parts(call, &outgoing, &mut [], &vec![0; self.world_size]);
+        };
+        check_length("reduce", values.len(), reduced.len())?;
         self.run(call, |mesh, deadline| {
-            let outgoing: Vec<&[u8]> = self.to_each(|to| if to == root { bytes } else { &[] });
-            let Some(reduced) = reduced else {
-                return mesh.exchange(
-                    (&call, 0),
-                    &outgoing,
-                    &vec![0; self.world_size],
-                    deadline,
-                    &mut |_, _| Ok(()),
-                );
-            };
-            let sum =
-                self.reduce_frames::<T>(mesh, &call, op, &vec![&[][..]; self.world_size], bytes, deadline)?;
+            let nothing = vec![&[][..]; self.world_size];
+            let sum = self.reduce_frames::<T>(mesh, &call, op, &nothing, bytes, deadline)?;
             sum.finish(bytemuck::cast_slice_mut(reduced));
             Ok(())
         })
@@ -257,26 +251,19 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The root is no rank.
     pub fn broadcast<T: Element>(&self, values: &mut [T], root: usize) -> Result<()> {
-        let mut call = Call::new(Operation::Broadcast, T::DTYPE, values.len());
-        call.root = Some(self.root("broadcast", root, root == self.rank)?);
+        self.ranks().check_root("broadcast", root)?;
+        let call = Call { root: Some(root), ..Call::new(Operation::Broadcast, T::DTYPE, values.len()) };
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
-        self.run(call, |mesh, deadline| {
-            if root == self.rank {
-                let outgoing = vec![&*bytes; self.world_size];
-                return mesh.exchange(
-                    (&call, 0),
-                    &outgoing,
-                    &vec![0; self.world_size],
-                    deadline,
-                    &mut |_, _| Ok(()),
-                );
-            }
-            let wanted = self.to_each(|from| if from == root { bytes.len() } else { 0 });
-            let outgoing = vec![&[][..]; self.world_size];
-            mesh.exchange((&call, 0), &outgoing, &wanted, deadline, &mut |from, incoming| {
-                if from == root { incoming.read(from, bytes) } else { Ok(()) }
-            })
-        })
+        if root == self.rank {
+            return self.exchange_parts(
+                call,
+                &vec![&*bytes; self.world_size],
+                &mut [],
+                &vec![0; self.world_size],
+            );
+        }
+        let counts = self.to_each(|from| if from == root { bytes.len() } else { 0 });
+        self.exchange_parts(call, &vec![&[][..]; self.world_size], bytes, &counts)
     }
 
     /// Writes the values of all ranks to `gathered`, in the order of ranks. It is as long as all of them; ranks have equally many.
@@ -285,7 +272,7 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The lengths do not fit.
     pub fn all_gather<T: Element>(&self, values: &[T], gathered: &mut [T]) -> Result<()> {
-        lengths("all_gather", values.len().saturating_mul(self.world_size), gathered.len())?;
+        check_length("all_gather", values.len().saturating_mul(self.world_size), gathered.len())?;
         let call = Call::new(Operation::AllGather, T::DTYPE, values.len());
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let counts = vec![bytes.len(); self.world_size];
@@ -299,7 +286,7 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The lengths do not fit.
     pub fn reduce_scatter<T: Element>(&self, values: &[T], reduced: &mut [T], op: ReduceOp) -> Result<()> {
-        lengths("reduce_scatter", reduced.len().saturating_mul(self.world_size), values.len())?;
+        check_length("reduce_scatter", reduced.len().saturating_mul(self.world_size), values.len())?;
         let call = self.reducing::<T>(Operation::ReduceScatter, reduced.len(), op)?;
         let count = reduced.len();
         self.run(call, |mesh, deadline| {
@@ -318,13 +305,9 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The lengths do not fit.
     pub fn all_to_all<T: Element>(&self, values: &[T], received: &mut [T]) -> Result<()> {
-        lengths("all_to_all", values.len(), received.len())?;
-        if !values.len().is_multiple_of(self.world_size) {
-            let wanted = format!("a multiple of the {} ranks", self.world_size);
-            return Err(Error::invalid("all_to_all", format!("{} elements", values.len()), wanted));
-        }
+        check_length("all_to_all", values.len(), received.len())?;
+        let count = self.ranks().check_parts("all_to_all", values.len())?;
         let call = Call::new(Operation::AllToAll, T::DTYPE, values.len());
-        let count = values.len() / self.world_size;
         let outgoing = self.to_each(|to| bytemuck::cast_slice(&values[to * count..][..count]));
         let counts = vec![count * size_of::<T>(); self.world_size];
         self.exchange_parts(call, &outgoing, bytemuck::cast_slice_mut(received), &counts)
@@ -344,17 +327,8 @@ impl Communicator {
         received: &mut [T],
         received_counts: &[usize],
     ) -> Result<()> {
-        const OPERATION: &str = "all_to_all_uneven";
-        for (counts, length) in [(counts, values.len()), (received_counts, received.len())] {
-            if counts.len() != self.world_size {
-                let wanted = format!("one for each of the {} ranks", self.world_size);
-                return Err(Error::invalid(OPERATION, format!("{} counts", counts.len()), wanted));
-            }
-            let total = counts.iter().try_fold(0usize, |total, count| total.checked_add(*count));
-            lengths(OPERATION, total.unwrap_or(usize::MAX), length)?;
-        }
-        // The part that a rank sends to itself.
-        lengths(OPERATION, counts[self.rank], received_counts[self.rank])?;
+        let sides = [(counts, values.len()), (received_counts, received.len())];
+        self.ranks().check_counts("all_to_all_uneven", sides)?;
         let call = Call::new(Operation::AllToAllUneven, T::DTYPE, 0);
         let mut rest = values;
         let outgoing = self.to_each(|to| {
@@ -372,13 +346,13 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The lengths do not fit; the root is no rank, or it alone does not say where the values go.
     pub fn gather<T: Element>(&self, values: &[T], gathered: Option<&mut [T]>, root: usize) -> Result<()> {
-        let mut call = Call::new(Operation::Gather, T::DTYPE, values.len());
-        call.root = Some(self.root("gather", root, gathered.is_some())?);
+        self.ranks().check_root_memory("gather", root, gathered.is_some())?;
+        let call = Call { root: Some(root), ..Call::new(Operation::Gather, T::DTYPE, values.len()) };
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let outgoing = self.to_each(|to| if to == root { bytes } else { &[] });
         match gathered {
             Some(gathered) => {
-                lengths("gather", values.len().saturating_mul(self.world_size), gathered.len())?;
+                check_length("gather", values.len().saturating_mul(self.world_size), gathered.len())?;
                 let counts = vec![bytes.len(); self.world_size];
                 self.exchange_parts(call, &outgoing, bytemuck::cast_slice_mut(gathered), &counts)
             }
@@ -392,13 +366,13 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The lengths do not fit; the root is no rank, or it alone has no values.
     pub fn scatter<T: Element>(&self, values: Option<&[T]>, part: &mut [T], root: usize) -> Result<()> {
-        let mut call = Call::new(Operation::Scatter, T::DTYPE, part.len());
-        call.root = Some(self.root("scatter", root, values.is_some())?);
+        self.ranks().check_root_memory("scatter", root, values.is_some())?;
+        let call = Call { root: Some(root), ..Call::new(Operation::Scatter, T::DTYPE, part.len()) };
         let count = part.len();
         let own_bytes = size_of_val(part);
         let outgoing = match values {
             Some(values) => {
-                lengths("scatter", count.saturating_mul(self.world_size), values.len())?;
+                check_length("scatter", count.saturating_mul(self.world_size), values.len())?;
                 self.to_each(|to| bytemuck::cast_slice(&values[to * count..][..count]))
             }
             None => vec![&[][..]; self.world_size],
@@ -413,9 +387,12 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce).
     pub fn barrier(&self) -> Result<()> {
-        let nothing = vec![&[][..]; self.world_size];
-        let call = Call::new(Operation::Barrier, DType::U8, 0);
-        self.exchange_parts(call, &nothing, &mut [], &vec![0; self.world_size])
+        self.compare(Call::new(Operation::Barrier, DType::U8, 0))
+    }
+
+    /// Waits until every rank has made the same call, without values.
+    pub(super) fn compare(&self, call: Call) -> Result<()> {
+        self.exchange_parts(call, &vec![&[][..]; self.world_size], &mut [], &vec![0; self.world_size])
     }
 
     /// Runs an exchange that writes the frames of the ranks one behind the other.
@@ -489,13 +466,7 @@ impl Communicator {
         call: Call,
         work: impl FnOnce(&mut Mesh, Instant) -> std::result::Result<R, Failure>,
     ) -> Result<R> {
-        let named = |failure: Failure| Error::Collective {
-            rank: self.rank,
-            world_size: self.world_size,
-            call: call.describe(),
-            culprit: failure.culprit,
-            reason: failure.reason,
-        };
+        let named = |failure: Failure| failure.into_error(self.rank, self.world_size, call.describe());
         let mut mesh = self.mesh();
         if let Some(failure) = self.peers.failure() {
             return Err(named(failure));
@@ -512,27 +483,6 @@ impl Communicator {
         Ok(Call { op: Some(op), ..Call::new(operation, T::DTYPE, count) })
     }
 
-    /// Checks a root, which alone has an argument more.
-    fn root(&self, operation: &'static str, root: usize, has_more: bool) -> Result<usize> {
-        if root >= self.world_size {
-            let wanted = format!("one of the {} ranks", self.world_size);
-            return Err(Error::invalid(operation, format!("root {root}"), wanted));
-        }
-        if has_more != (root == self.rank) {
-            let found = format!(
-                "rank {} {} the memory of the root",
-                self.rank,
-                if has_more { "with" } else { "without" }
-            );
-            return Err(Error::invalid(
-                operation,
-                found,
-                format!("Some for root {root}, None for the others"),
-            ));
-        }
-        Ok(root)
-    }
-
     fn to_each<R>(&self, of_rank: impl FnMut(usize) -> R) -> Vec<R> {
         (0..self.world_size).map(of_rank).collect()
     }
@@ -542,8 +492,4 @@ impl Communicator {
 fn byte_parts<T>(bytes: usize, ranks: usize) -> Vec<std::ops::Range<usize>> {
     let size = size_of::<T>();
     parts(bytes / size, ranks).map(|part| part.start * size..part.end * size).collect()
-}
-
-fn lengths(operation: &'static str, wanted: usize, found: usize) -> Result<()> {
-    if wanted == found { Ok(()) } else { Err(Error::LengthMismatch { operation, wanted, found }) }
 }

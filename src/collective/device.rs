@@ -47,8 +47,8 @@ use crate::types::DType;
 /// ```
 pub struct DeviceCommunicator {
     /// The ranks' connections on the host, for the name of the world and for failures.
-    control: Communicator,
-    pub(super) device: Device,
+    pub(super) control: Communicator,
+    device: Device,
     pub(super) nccl: Arc<nccl::Communicator>,
     compares_calls: bool,
     /// One call at a time is between its comparison and NCCL's answer.
@@ -124,38 +124,26 @@ impl DeviceCommunicator {
             ));
         };
         let world_size = control.world_size();
+        let failed = |failure: Failure| failure.into_error(rank, world_size, "DeviceCommunicator::new");
         // All ranks know who lacks NCCL before any of them waits for it.
-        let made = if rank == 0 { UniqueId::new().map(Some) } else { nccl::version().map(|_| None) };
+        let made = nccl::version().and_then(|version| {
+            let id = if rank == 0 { UniqueId::new()?.to_bytes() } else { [0; 128] };
+            Ok((version, id))
+        });
+        let number = |(major, minor, patch)| (major * 10_000 + minor * 100 + patch) as u64;
+        let own = made.as_ref().map_or(0, |(version, _)| number(*version));
         let mut versions = vec![0u64; world_size];
-        let own = made
-            .as_ref()
-            .map_or(0, |_| nccl::version().map_or(0, |(a, b, c)| (a * 10_000 + b * 100 + c) as u64));
         control.all_gather(&[own], &mut versions)?;
-        let mut id = match made? {
-            Some(id) => id.to_bytes(),
-            None => [0; 128],
-        };
-        let failed = |culprit: usize, reason: String| Error::Collective {
-            rank,
-            world_size,
-            call: "DeviceCommunicator::new".to_owned(),
-            culprit: Some(culprit),
-            reason,
-        };
+        let (_, mut id) = made?;
         if let Some(lacking) = versions.iter().position(|version| *version == 0) {
-            return Err(failed(
-                lacking,
-                "it has no NCCL of 2.18 or newer: its own error says where it looked".to_owned(),
-            ));
+            let reason = "it has no NCCL of 2.18 or newer: its own error says where it looked";
+            return Err(failed(Failure::of(lacking, reason)));
         }
+        let show = |number: u64| format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100);
         if let Some(other) = versions.iter().position(|version| *version != versions[0]) {
-            let show = |number: u64| format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100);
-            let reason = format!(
-                "it has NCCL {}, and rank 0 has {}: use one version",
-                show(versions[other]),
-                show(versions[0])
-            );
-            return Err(failed(other, reason));
+            let (found, wanted) = (show(versions[other]), show(versions[0]));
+            let reason = format!("it has NCCL {found}, and rank 0 has {wanted}: use one version");
+            return Err(failed(Failure::of(other, reason)));
         }
         control.broadcast(&mut id, 0)?;
         let id = UniqueId::from_bytes(id);
@@ -175,7 +163,7 @@ impl DeviceCommunicator {
         made.end_work_of_failures();
         made.wait_until_ready(Instant::now() + made.control.timeout())
             .map_err(|error| made.failed("DeviceCommunicator::new".to_owned(), error))?;
-        log::info!("collective: rank {rank} of {world_size} computes on {device} with NCCL {}", versions[0]);
+        log::info!("collective: rank {rank} of {world_size} computes on {device} with NCCL {}", show(own));
         Ok(made)
     }
 
@@ -296,8 +284,7 @@ impl DeviceCommunicator {
         if let Some(failure) = self.control.peers.failure() {
             return Err(self.named(call.describe(), failure));
         }
-        if let Some(rank) = self.control.peers.finished() {
-            let failure = Failure::of(rank, "it has finished, and takes part in no further calls");
+        if let Some(failure) = self.control.peers.finished() {
             return Err(self.named(call.describe(), self.control.peers.fail(failure)));
         }
         // Two ranks alone make a message.
@@ -339,13 +326,7 @@ impl DeviceCommunicator {
         let (rank, world_size) = (self.rank(), self.world_size());
         self.control.peers.on_failure(Box::new(move |failure| {
             let Some(nccl) = nccl.upgrade() else { return };
-            let error = Error::Collective {
-                rank,
-                world_size,
-                call: "work on the device".to_owned(),
-                culprit: failure.culprit,
-                reason: failure.reason.clone(),
-            };
+            let error = failure.clone().into_error(rank, world_size, "work on the device");
             device.report_failure(nccl.id(), error);
             // NCCL may wait for the others, which learn of the failure after this, and for graphs that hold its work.
             let abort = move || nccl.abort();
@@ -371,18 +352,14 @@ impl DeviceCommunicator {
     }
 
     fn named(&self, call: String, failure: Failure) -> Error {
-        Error::Collective {
-            rank: self.rank(),
-            world_size: self.world_size(),
-            call,
-            culprit: failure.culprit,
-            reason: failure.reason,
-        }
+        failure.into_error(self.rank(), self.world_size(), call)
     }
 }
 
 impl Drop for DeviceCommunicator {
     fn drop(&mut self) {
+        // A failure from now on reports nothing, which nobody would take back.
+        self.control.peers.forget_on_failure();
         self.device.clear_failure(self.nccl.id());
         if self.control.peers.failure().is_some() {
             return;
@@ -406,13 +383,5 @@ impl Drop for DeviceCommunicator {
             Ok(_) => drop(done.recv_timeout(FINISH)),
             Err(error) => log::warn!("collective: a communicator of NCCL is aborted at its end: {error}"),
         }
-    }
-}
-
-impl Communicator {
-    /// Compares a call with those of the other ranks.
-    fn compare(&self, call: Call) -> Result<()> {
-        let nothing = vec![&[][..]; self.world_size()];
-        self.exchange_parts(call, &nothing, &mut [], &vec![0; self.world_size()])
     }
 }

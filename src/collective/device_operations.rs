@@ -1,10 +1,11 @@
 //! The operations of a [`DeviceCommunicator`].
 
+use super::arguments::check_length;
 use super::call::{Call, Operation};
 use super::device::{DeviceCommunicator, check_reduction};
 use super::reduction::ReduceOp;
-use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
-use crate::error::{Error, Result};
+use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, KernelArguments, Stream};
+use crate::error::Result;
 use crate::nccl::{Kind, Reduction, Work};
 use crate::types::Element;
 
@@ -35,16 +36,12 @@ fn write<T>(memory: &mut impl DeviceWrite<T>) -> DeviceSliceMut<'_, u8> {
     DeviceSliceMut::new(memory.view().bytes::<T>())
 }
 
-fn lengths(operation: &'static str, wanted: usize, found: usize) -> Result<()> {
-    if wanted == found { Ok(()) } else { Err(Error::LengthMismatch { operation, wanted, found }) }
-}
-
 impl DeviceCommunicator {
     /// Replaces the values of every rank by their reduction.
     ///
     /// # Errors
     ///
-    /// [`Error::Collective`] if a rank has ended; a stream or memory of another device; a dtype or an operation that NCCL does not
+    /// [`Error::Collective`](crate::Error::Collective) if a rank has ended; a stream or memory of another device; a dtype or an operation that NCCL does not
     /// reduce.
     pub fn all_reduce<T: Element>(
         &self,
@@ -57,7 +54,7 @@ impl DeviceCommunicator {
         let (address, count) = (view.address, view.length);
         let call = Call { op: Some(op), ..Call::new(Operation::AllReduce, T::DTYPE, count) };
         let work = [Work::AllReduce { from: address, to: address, count: count * each, op: op.of_nccl() }];
-        self.write_only(stream, call, write(values), kind, &work)
+        self.enqueue(stream, call, (write(values),), kind, &work)
     }
 
     /// Replaces the values of one rank by the reduction of all ranks' values.
@@ -73,12 +70,12 @@ impl DeviceCommunicator {
         op: ReduceOp,
     ) -> Result<()> {
         let (kind, each) = check_reduction("reduce", T::DTYPE, op)?;
-        self.check_rank("reduce", root)?;
+        self.control.ranks().check_root("reduce", root)?;
         let view = values.view();
         let (address, count) = (view.address, view.length);
         let call = Call { op: Some(op), root: Some(root), ..Call::new(Operation::Reduce, T::DTYPE, count) };
         let work = [Work::Reduce { from: address, to: address, count: count * each, op: op.of_nccl(), root }];
-        self.write_only(stream, call, write(values), kind, &work)
+        self.enqueue(stream, call, (write(values),), kind, &work)
     }
 
     /// Replaces the values of every rank by those of one.
@@ -92,12 +89,12 @@ impl DeviceCommunicator {
         values: &mut impl DeviceWrite<T>,
         root: usize,
     ) -> Result<()> {
-        self.check_rank("broadcast", root)?;
+        self.control.ranks().check_root("broadcast", root)?;
         let view = values.view();
         let (address, count) = (view.address, view.length);
         let call = Call { root: Some(root), ..Call::new(Operation::Broadcast, T::DTYPE, count) };
         let work = [Work::Broadcast { from: address, to: address, count: count * size_of::<T>(), root }];
-        self.write_only(stream, call, write(values), Kind::U8, &work)
+        self.enqueue(stream, call, (write(values),), Kind::U8, &work)
     }
 
     /// Writes the values of all ranks to `gathered`, in the order of ranks. It is as long as all of them.
@@ -112,11 +109,11 @@ impl DeviceCommunicator {
         gathered: &mut impl DeviceWrite<T>,
     ) -> Result<()> {
         let (from, to) = (values.view(), gathered.view());
-        lengths("all_gather", from.length.saturating_mul(self.world_size()), to.length)?;
+        check_length("all_gather", from.length.saturating_mul(self.world_size()), to.length)?;
         let call = Call::new(Operation::AllGather, T::DTYPE, from.length);
         let (from, to, count) = (from.address, to.address, from.length * size_of::<T>());
         let work = [Work::AllGather { from, to, count }];
-        self.read_and_write(stream, call, (read(values), write(gathered)), Kind::U8, &work)
+        self.enqueue(stream, call, (read(values), write(gathered)), Kind::U8, &work)
     }
 
     /// Reduces the values of all ranks, and writes the part of each rank to its `reduced`: the first to that of rank 0.
@@ -133,11 +130,11 @@ impl DeviceCommunicator {
     ) -> Result<()> {
         let (kind, each) = check_reduction("reduce_scatter", T::DTYPE, op)?;
         let (from, to) = (values.view(), reduced.view());
-        lengths("reduce_scatter", to.length.saturating_mul(self.world_size()), from.length)?;
+        check_length("reduce_scatter", to.length.saturating_mul(self.world_size()), from.length)?;
         let call = Call { op: Some(op), ..Call::new(Operation::ReduceScatter, T::DTYPE, to.length) };
         let (from, to, count) = (from.address, to.address, to.length * each);
         let work = [Work::ReduceScatter { from, to, count, op: op.of_nccl() }];
-        self.read_and_write(stream, call, (read(values), write(reduced)), kind, &work)
+        self.enqueue(stream, call, (read(values), write(reduced)), kind, &work)
     }
 
     /// Sends part r of the values to rank r, and writes the parts from all ranks to `received`, in the order of ranks. All parts are
@@ -153,15 +150,11 @@ impl DeviceCommunicator {
         received: &mut impl DeviceWrite<T>,
     ) -> Result<()> {
         let (from, to) = (values.view(), received.view());
-        lengths("all_to_all", from.length, to.length)?;
-        if !from.length.is_multiple_of(self.world_size()) {
-            let wanted = format!("a multiple of the {} ranks", self.world_size());
-            return Err(Error::invalid("all_to_all", format!("{} elements", from.length), wanted));
-        }
-        let counts = vec![from.length / self.world_size(); self.world_size()];
+        check_length("all_to_all", from.length, to.length)?;
+        let counts = vec![self.control.ranks().check_parts("all_to_all", from.length)?; self.world_size()];
         let call = Call::new(Operation::AllToAll, T::DTYPE, from.length);
         let work = exchange::<T>((from.address, &counts), (to.address, &counts));
-        self.read_and_write(stream, call, (read(values), write(received)), Kind::U8, &work)
+        self.enqueue(stream, call, (read(values), write(received)), Kind::U8, &work)
     }
 
     /// Sends the next `counts[r]` of the values to rank r, and writes `received_counts[r]` elements from rank r to `received`, in the
@@ -176,21 +169,12 @@ impl DeviceCommunicator {
         (values, counts): (&impl DeviceRead<T>, &[usize]),
         (received, received_counts): (&mut impl DeviceWrite<T>, &[usize]),
     ) -> Result<()> {
-        const OPERATION: &str = "all_to_all_uneven";
         let (from, to) = (values.view(), received.view());
-        for (counts, length) in [(counts, from.length), (received_counts, to.length)] {
-            if counts.len() != self.world_size() {
-                let wanted = format!("one for each of the {} ranks", self.world_size());
-                return Err(Error::invalid(OPERATION, format!("{} counts", counts.len()), wanted));
-            }
-            let total = counts.iter().try_fold(0usize, |total, count| total.checked_add(*count));
-            lengths(OPERATION, total.unwrap_or(usize::MAX), length)?;
-        }
-        let own = self.rank();
-        lengths(OPERATION, counts[own], received_counts[own])?;
+        let sides = [(counts, from.length), (received_counts, to.length)];
+        self.control.ranks().check_counts("all_to_all_uneven", sides)?;
         let call = Call::new(Operation::AllToAllUneven, T::DTYPE, 0);
         let work = exchange::<T>((from.address, counts), (to.address, received_counts));
-        self.read_and_write(stream, call, (read(values), write(received)), Kind::U8, &work)
+        self.enqueue(stream, call, (read(values), write(received)), Kind::U8, &work)
     }
 
     /// Writes the values of all ranks to `gathered` of one rank, in the order of ranks. The others pass `None`.
@@ -205,23 +189,23 @@ impl DeviceCommunicator {
         gathered: Option<DeviceSliceMut<'_, T>>,
         root: usize,
     ) -> Result<()> {
-        self.check_root("gather", root, gathered.is_some())?;
+        self.control.ranks().check_root_memory("gather", root, gathered.is_some())?;
         let from = values.view();
         let call = Call { root: Some(root), ..Call::new(Operation::Gather, T::DTYPE, from.length) };
         let count = from.length * size_of::<T>();
         let send = Work::Send { from: from.address, count, peer: root };
         let Some(mut gathered) = gathered else {
-            return self.read_only(stream, call, read(values), Kind::U8, &[send]);
+            return self.enqueue(stream, call, (read(values),), Kind::U8, &[send]);
         };
         let to = view(&gathered);
-        lengths("gather", from.length.saturating_mul(self.world_size()), to.length)?;
+        check_length("gather", from.length.saturating_mul(self.world_size()), to.length)?;
         let mut work = vec![send];
         work.extend((0..self.world_size()).map(|peer| Work::Receive {
             to: to.address + (peer * count) as u64,
             count,
             peer,
         }));
-        self.read_and_write(stream, call, (read(values), write(&mut gathered)), Kind::U8, &work)
+        self.enqueue(stream, call, (read(values), write(&mut gathered)), Kind::U8, &work)
     }
 
     /// Writes part r of the values of one rank to `part` of rank r. The other ranks pass `None` as values.
@@ -236,23 +220,23 @@ impl DeviceCommunicator {
         part: &mut impl DeviceWrite<T>,
         root: usize,
     ) -> Result<()> {
-        self.check_root("scatter", root, values.is_some())?;
+        self.control.ranks().check_root_memory("scatter", root, values.is_some())?;
         let to = part.view();
         let call = Call { root: Some(root), ..Call::new(Operation::Scatter, T::DTYPE, to.length) };
         let count = to.length * size_of::<T>();
         let receive = Work::Receive { to: to.address, count, peer: root };
         let Some(values) = values else {
-            return self.write_only(stream, call, write(part), Kind::U8, &[receive]);
+            return self.enqueue(stream, call, (write(part),), Kind::U8, &[receive]);
         };
         let from = view(&values);
-        lengths("scatter", to.length.saturating_mul(self.world_size()), from.length)?;
+        check_length("scatter", to.length.saturating_mul(self.world_size()), from.length)?;
         let mut work = vec![receive];
         work.extend((0..self.world_size()).map(|peer| Work::Send {
             from: from.address + (peer * count) as u64,
             count,
             peer,
         }));
-        self.read_and_write(stream, call, (read(&values), write(part)), Kind::U8, &work)
+        self.enqueue(stream, call, (read(&values), write(part)), Kind::U8, &work)
     }
 
     /// Sends values to a rank, which [receives](Self::receive) as many.
@@ -261,11 +245,11 @@ impl DeviceCommunicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The rank is this one, or none.
     pub fn send<T: Element>(&self, stream: &Stream, values: &impl DeviceRead<T>, to: usize) -> Result<()> {
-        self.check_peer("send", to)?;
+        self.control.ranks().check_peer("send", to)?;
         let from = values.view();
         let call = Call::new(Operation::Send, T::DTYPE, from.length);
         let work = [Work::Send { from: from.address, count: from.length * size_of::<T>(), peer: to }];
-        self.read_only(stream, call, read(values), Kind::U8, &work)
+        self.enqueue(stream, call, (read(values),), Kind::U8, &work)
     }
 
     /// Receives the values that a rank [sends](Self::send).
@@ -279,11 +263,11 @@ impl DeviceCommunicator {
         values: &mut impl DeviceWrite<T>,
         from: usize,
     ) -> Result<()> {
-        self.check_peer("receive", from)?;
+        self.control.ranks().check_peer("receive", from)?;
         let to = values.view();
         let call = Call::new(Operation::Send, T::DTYPE, to.length);
         let work = [Work::Receive { to: to.address, count: to.length * size_of::<T>(), peer: from }];
-        self.write_only(stream, call, write(values), Kind::U8, &work)
+        self.enqueue(stream, call, (write(values),), Kind::U8, &work)
     }
 
     /// Sends values to one rank, and receives from another or the same one at the same time.
@@ -297,93 +281,31 @@ impl DeviceCommunicator {
         (values, to): (&impl DeviceRead<T>, usize),
         (received, from): (&mut impl DeviceWrite<T>, usize),
     ) -> Result<()> {
-        self.check_peer("send_receive", to)?;
-        self.check_peer("send_receive", from)?;
+        self.control.ranks().check_peer("send_receive", to)?;
+        self.control.ranks().check_peer("send_receive", from)?;
         let (source, target) = (values.view(), received.view());
         let call = Call::new(Operation::Send, T::DTYPE, source.length);
         let work = [
             Work::Send { from: source.address, count: source.length * size_of::<T>(), peer: to },
             Work::Receive { to: target.address, count: target.length * size_of::<T>(), peer: from },
         ];
-        self.read_and_write(stream, call, (read(values), write(received)), Kind::U8, &work)
+        self.enqueue(stream, call, (read(values), write(received)), Kind::U8, &work)
     }
 
-    fn read_only(
+    /// Queues work on the memory, which is read, written or both.
+    fn enqueue(
         &self,
         stream: &Stream,
         call: Call,
-        memory: DeviceSlice<'_, u8>,
+        memory: impl KernelArguments,
         kind: Kind,
         work: &[Work],
     ) -> Result<()> {
         self.queue(stream, call, |wait| {
-            // SAFETY: the work reads the memory alone, in the order of the stream that it is given.
-            unsafe {
-                stream.with_raw((memory,), |raw| self.nccl.enqueue(raw, kind, work).and_then(|()| wait()))
-            }
-        })
-    }
-
-    fn write_only(
-        &self,
-        stream: &Stream,
-        call: Call,
-        memory: DeviceSliceMut<'_, u8>,
-        kind: Kind,
-        work: &[Work],
-    ) -> Result<()> {
-        self.queue(stream, call, |wait| {
-            // SAFETY: as above, for memory that is read and written.
-            unsafe {
-                stream.with_raw((memory,), |raw| self.nccl.enqueue(raw, kind, work).and_then(|()| wait()))
-            }
-        })
-    }
-
-    fn read_and_write(
-        &self,
-        stream: &Stream,
-        call: Call,
-        memory: (DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
-        kind: Kind,
-        work: &[Work],
-    ) -> Result<()> {
-        self.queue(stream, call, |wait| {
-            // SAFETY: the work reads the first memory and writes the second, in the order of the stream that it is given.
+            // SAFETY: the work stays inside the memory, whose lengths were checked, writes no memory that is only read, and is
+            // in the order of the stream that it is given.
             unsafe { stream.with_raw(memory, |raw| self.nccl.enqueue(raw, kind, work).and_then(|()| wait())) }
         })
-    }
-
-    fn check_rank(&self, operation: &'static str, rank: usize) -> Result<()> {
-        if rank < self.world_size() {
-            return Ok(());
-        }
-        Err(Error::invalid(
-            operation,
-            format!("root {rank}"),
-            format!("one of the {} ranks", self.world_size()),
-        ))
-    }
-
-    fn check_root(&self, operation: &'static str, root: usize, has_more: bool) -> Result<()> {
-        self.check_rank(operation, root)?;
-        if has_more == (root == self.rank()) {
-            return Ok(());
-        }
-        let found = format!(
-            "rank {} {} the memory of the root",
-            self.rank(),
-            if has_more { "with" } else { "without" }
-        );
-        Err(Error::invalid(operation, found, format!("Some for root {root}, None for the others")))
-    }
-
-    fn check_peer(&self, operation: &'static str, rank: usize) -> Result<()> {
-        if rank < self.world_size() && rank != self.rank() {
-            return Ok(());
-        }
-        let found = format!("rank {rank} for rank {} of {}", self.rank(), self.world_size());
-        Err(Error::invalid(operation, found, "another rank of the world"))
     }
 }
 

@@ -205,14 +205,7 @@ impl Mesh {
     ) -> Result<(), Failure> {
         let header = |bytes| Header { call: *call, phase, sequence: self.sequence, bytes };
         let incoming = Incoming { peers: &self.peers, deadline };
-        let send = |to: usize| -> Result<(), Failure> {
-            let bytes = outgoing[to];
-            if bytes.len() <= SMALL_FRAME {
-                return self.peers.write(to, &[&header(bytes.len()).to_bytes(), bytes].concat(), deadline);
-            }
-            self.peers.write(to, &header(bytes.len()).to_bytes(), deadline)?;
-            self.peers.write(to, bytes, deadline)
-        };
+        let send = |to: usize| self.write_frame(to, header(outgoing[to].len()), outgoing[to], deadline);
         std::thread::scope(|scope| {
             let mut all = || -> Result<(), Failure> {
                 for to in self.peers.others() {
@@ -239,6 +232,15 @@ impl Mesh {
         self.peers.failure().map_or(Ok(()), Err)
     }
 
+    /// Writes a frame, a short one at once.
+    fn write_frame(&self, to: usize, header: Header, bytes: &[u8], deadline: Instant) -> Result<(), Failure> {
+        if bytes.len() <= SMALL_FRAME {
+            return self.peers.write(to, &[&header.to_bytes(), bytes].concat(), deadline);
+        }
+        self.peers.write(to, &header.to_bytes(), deadline)?;
+        self.peers.write(to, bytes, deadline)
+    }
+
     /// Sends a message to one rank.
     pub(super) fn send(
         &mut self,
@@ -249,10 +251,7 @@ impl Mesh {
     ) -> Result<(), Failure> {
         let header = Header { call: *call, phase: 0, sequence: self.sent[to], bytes: bytes.len() };
         self.sent[to] += 1;
-        let result = self.peers.write(to, &header.to_bytes(), deadline);
-        result
-            .and_then(|()| self.peers.write(to, bytes, deadline))
-            .map_err(|failure| self.peers.fail(failure))
+        self.write_frame(to, header, bytes, deadline).map_err(|failure| self.peers.fail(failure))
     }
 
     /// Receives a message of one rank.
@@ -284,12 +283,8 @@ impl Mesh {
         self.received[from] += 1;
         std::thread::scope(|scope| {
             let send = || {
-                let result = self.peers.write(to, &header.to_bytes(), deadline);
-                drop(
-                    result
-                        .and_then(|()| self.peers.write(to, values, deadline))
-                        .map_err(|failure| self.peers.fail(failure)),
-                );
+                let written = self.write_frame(to, header, values, deadline);
+                drop(written.map_err(|failure| self.peers.fail(failure)));
             };
             let own = |error: std::io::Error| Failure::of(self.rank(), error.to_string());
             let spawned = std::thread::Builder::new().spawn_scoped(scope, send).map(drop).map_err(own);

@@ -38,6 +38,7 @@
 //!   A frame begins with the call that it belongs to, and a rank compares it with its own.
 //! - A stranger's bytes are bounded in size and time, and answered only after a proof of the secret.
 
+mod arguments;
 mod call;
 mod communicator;
 mod device;

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::wire::is_timeout;
+use crate::error::Error;
 
 /// How often a wait looks at the time and at failures.
 const TICK: Duration = Duration::from_millis(50);
@@ -35,6 +36,16 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn of(culprit: usize, reason: impl Into<String>) -> Failure {
         Failure { culprit: Some(culprit), reason: reason.into() }
+    }
+
+    /// The failure of a call because a rank has made all of its calls.
+    fn finished(culprit: usize) -> Failure {
+        Failure::of(culprit, "it has finished, and takes part in no further calls")
+    }
+
+    /// Returns the error of a rank's call.
+    pub(super) fn into_error(self, rank: usize, world_size: usize, call: impl Into<String>) -> Error {
+        Error::Collective { rank, world_size, call: call.into(), culprit: self.culprit, reason: self.reason }
     }
 }
 
@@ -127,9 +138,14 @@ impl Peers {
         }
     }
 
-    /// Returns a rank that has finished, and takes part in no further calls.
-    pub(super) fn finished(&self) -> Option<usize> {
-        self.shared.state().finished.iter().position(|has_finished| *has_finished)
+    /// Takes the function of [`on_failure`](Self::on_failure) back. It does not run any more when this returns.
+    pub(super) fn forget_on_failure(&self) {
+        self.shared.state().on_failure = None;
+    }
+
+    /// Returns the failure of a further call if a rank has finished.
+    pub(super) fn finished(&self) -> Option<Failure> {
+        self.shared.state().finished.iter().position(|has_finished| *has_finished).map(Failure::finished)
     }
 
     /// Ends the communicator: tells the others the reason, and closes the data connections. The first reason stays.
@@ -299,7 +315,7 @@ impl Shared {
                 return failure.clone();
             }
             if state.finished[peer] {
-                return Failure::of(peer, "it has finished, and takes part in no further calls");
+                return Failure::finished(peer);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Operation};
 use super::communicator::Communicator;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::types::Element;
 
 impl Communicator {
@@ -14,7 +14,7 @@ impl Communicator {
     ///
     /// As [`all_reduce`](Self::all_reduce). The rank is this one, or none.
     pub fn send<T: Element>(&self, values: &[T], to: usize) -> Result<()> {
-        self.peer("send", to)?;
+        self.ranks().check_peer("send", to)?;
         let call = Call::new(Operation::Send, T::DTYPE, values.len());
         self.attempt(call, |mesh, deadline| mesh.send(&call, to, bytemuck::cast_slice(values), deadline))
     }
@@ -25,7 +25,7 @@ impl Communicator {
     ///
     /// As [`send`](Self::send), also if the rank sends another number of values or another dtype.
     pub fn receive<T: Element>(&self, values: &mut [T], from: usize) -> Result<()> {
-        self.peer("receive", from)?;
+        self.ranks().check_peer("receive", from)?;
         let call = Call::new(Operation::Send, T::DTYPE, values.len());
         let bytes = bytemuck::cast_slice_mut(values);
         self.attempt(call, |mesh, deadline| mesh.receive(&call, from, bytes, deadline))
@@ -43,21 +43,13 @@ impl Communicator {
         received: &mut [T],
         from: usize,
     ) -> Result<()> {
-        self.peer("send_receive", to)?;
-        self.peer("send_receive", from)?;
+        self.ranks().check_peer("send_receive", to)?;
+        self.ranks().check_peer("send_receive", from)?;
         let sent = Call::new(Operation::Send, T::DTYPE, values.len());
         let wanted = Call::new(Operation::Send, T::DTYPE, received.len());
         let (values, received) = (bytemuck::cast_slice(values), bytemuck::cast_slice_mut(received));
         self.attempt(sent, |mesh, deadline| {
             mesh.send_receive((&sent, to, values), (&wanted, from, received), deadline)
         })
-    }
-
-    fn peer(&self, operation: &'static str, rank: usize) -> Result<()> {
-        if rank < self.world_size() && rank != self.rank() {
-            return Ok(());
-        }
-        let found = format!("rank {rank} for rank {} of {}", self.rank(), self.world_size());
-        Err(Error::invalid(operation, found, "another rank of the world"))
     }
 }

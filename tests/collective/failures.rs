@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use selvedge::Error;
 use selvedge::collective::{Communicator, ReduceOp};
 
-use super::with_ranks;
+use super::{run, with_ranks};
 
 /// Returns the rank at fault and the text of an error.
 fn fault(result: selvedge::Result<()>) -> (Option<usize>, String) {
@@ -21,16 +21,9 @@ fn with_timeout<R: Send>(
     timeout: Duration,
     work: impl Fn(&Communicator) -> R + Sync,
 ) -> Vec<R> {
-    let ranks = Communicator::in_process(world_size).unwrap();
-    std::thread::scope(|scope| {
-        let work = &work;
-        let run = |mut rank: Communicator| {
-            rank.set_timeout(timeout);
-            scope.spawn(move || work(&rank))
-        };
-        let threads: Vec<_> = ranks.into_iter().map(run).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
+    let mut ranks = Communicator::in_process(world_size).unwrap();
+    ranks.iter_mut().for_each(|rank| rank.set_timeout(timeout));
+    run(ranks, work)
 }
 
 #[test]

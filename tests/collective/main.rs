@@ -12,17 +12,15 @@ use selvedge::collective::Communicator;
 
 /// Runs every rank of a world in a thread of its own, and returns the results in the order of ranks.
 fn with_ranks<R: Send>(world_size: usize, work: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
-    let ranks = Communicator::in_process(world_size).unwrap();
+    run(Communicator::in_process(world_size).unwrap(), work)
+}
+
+/// Runs each of these ranks in a thread of its own.
+fn run<R: Send>(ranks: Vec<Communicator>, work: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = ranks
-            .into_iter()
-            .map(|rank| {
-                scope.spawn(|| {
-                    let rank = rank;
-                    work(&rank)
-                })
-            })
-            .collect();
+        let work = &work;
+        let start = |rank: Communicator| scope.spawn(move || work(&rank));
+        let threads: Vec<_> = ranks.into_iter().map(start).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
 }

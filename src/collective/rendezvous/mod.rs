@@ -15,6 +15,7 @@ pub(super) use client::ask;
 pub(super) use server::serve;
 
 use super::mesh::WorldId;
+use super::peers::Failure;
 use super::proof::{NONCE, Secret};
 use super::wire::{Fields, Reader};
 use super::world::WorldOptions;
@@ -103,13 +104,7 @@ fn answer_from_bytes(bytes: &[u8], world_size: usize) -> Option<Answer> {
 
 /// Returns the error of a rank that finds no world.
 fn failed(options: &WorldOptions, culprit: Option<usize>, reason: impl Into<String>) -> Error {
-    Error::Collective {
-        rank: options.rank,
-        world_size: options.world_size,
-        call: "connect".to_owned(),
-        culprit,
-        reason: reason.into(),
-    }
+    Failure { culprit, reason: reason.into() }.into_error(options.rank, options.world_size, "connect")
 }
 
 /// Returns the addresses of the host of rank 0.

@@ -94,14 +94,10 @@ impl Rank {
             return;
         }
         #[cfg(unix)]
-        {
-            use rustix::process::{Signal as Unix, kill_process_group};
-            let signal = if signal == Signal::Interrupt { Unix::INT } else { Unix::TERM };
-            if let Some(group) = self.group() {
-                // It may have ended since it was looked at.
-                let _ = kill_process_group(group, signal);
-            }
-        }
+        self.signal_group(match signal {
+            Signal::Interrupt => rustix::process::Signal::INT,
+            Signal::Terminate => rustix::process::Signal::TERM,
+        });
         #[cfg(not(unix))]
         {
             let _ = signal;
@@ -131,15 +127,17 @@ impl Rank {
     /// Ends what the rank has started and left.
     fn end_group(&self) {
         #[cfg(unix)]
-        if let Some(group) = self.group() {
-            // It is empty unless the rank has left something.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.signal_group(rustix::process::Signal::KILL);
     }
 
+    /// Sends a signal to the rank's group.
     #[cfg(unix)]
-    fn group(&self) -> Option<rustix::process::Pid> {
-        i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
+    fn signal_group(&self, signal: rustix::process::Signal) {
+        let leader = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(group) = leader {
+            // It is empty if the rank has ended and left nothing.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
     }
 }
 
